@@ -214,65 +214,66 @@ fn a_group_is_refused_once_with_its_exit() {
 
 #[test]
 fn exits_are_not_the_tenants_to_see_or_to_change() {
+    // 4294967041 is the number of the first egress group.
     let mut stage = stage();
-    both_say(&mut stage, BLUE, 1, "group add id=1 buckets=strip_vlan,output:10");
-    both_say(&mut stage, BLUE, 1, "flow add prio=5 actions=group:1");
-    assert_eq!(stage.groups(1), 6);
-    for question in ["stats group", "stats group_desc", "stats flow out_group=4294967041"] {
-        let told = stage.say(BLUE, 1, question);
-        assert_eq!(told, stage.say_beside(BLUE, 1, question), "{question}");
-    }
-    let first = u32::MAX - 254;
-    assert_eq!(stage.say(BLUE, 1, &format!("stats group id={first}")), ["7 STATS group"]);
-    for (words, code) in [
-        (format!("group add id={first} buckets=output:1"), "OFPGMFC_INVALID_GROUP"),
-        (format!("group modify id={first} buckets=output:1"), "OFPGMFC_UNKNOWN_GROUP"),
-        (format!("group add id=2 buckets=group:{first}"), "OFPBAC_BAD_OUT_GROUP"),
-        (format!("group add id=2 type=ff buckets=g{first}@output:1"), "OFPGMFC_BAD_WATCH"),
-        (format!("flow add prio=6 actions=group:{first}"), "OFPBAC_BAD_OUT_GROUP"),
-        (format!("flow add prio=6 actions=write=group:{first};goto=1"), "OFPBAC_BAD_OUT_GROUP"),
-        (
-            format!("out in_port=1 actions=group:{first} data=10.0.0.1>10.0.0.2"),
-            "OFPBAC_BAD_OUT_GROUP",
-        ),
-    ] {
-        let told = stage.say(BLUE, 1, &words).join("");
-        assert!(told.contains(code), "{words}: {told}");
-    }
-    assert_eq!(stage.say(BLUE, 1, &format!("group delete id={first}")), [""; 0]);
+    stage.play(
+        "
+        blue@1> group add id=1 buckets=strip_vlan,output:10
+        blue@1> flow add prio=5 actions=group:1
+        groups 6 0 0
+        blue@1> stats group -> STATS group 1:0(0)
+        blue@1> stats group_desc -> STATS group_desc 1:PopVlan,output:10
+        blue@1> stats flow out_group=4294967041 -> STATS flow
+        blue@1> stats group id=4294967041 -> STATS group
+        only blue@1> group add id=4294967041 buckets=output:1 -> ERROR OFPGMFC_INVALID_GROUP
+        only blue@1> group modify id=4294967041 buckets=output:1 -> ERROR OFPGMFC_UNKNOWN_GROUP
+        blue@1> group add id=2 buckets=group:4294967041 -> ERROR OFPBAC_BAD_OUT_GROUP
+        only blue@1> group add id=2 type=ff buckets=g4294967041@output:1 -> ERROR OFPGMFC_BAD_WATCH
+        blue@1> flow add prio=6 actions=group:4294967041 -> ERROR OFPBAC_BAD_OUT_GROUP
+        blue@1> flow add prio=6 actions=write=group:4294967041;goto=1 -> ERROR OFPBAC_BAD_OUT_GROUP
+        blue@1> out in_port=1 actions=group:4294967041 data=10.0.0.1>10.0.0.2 -> ERROR OFPBAC_BAD_OUT_GROUP
+        blue@1> group delete id=4294967041
+    ",
+    );
     assert!(all_same(&mut stage) > 0);
-    both_say(&mut stage, BLUE, 1, "group delete id=all");
-    assert_eq!(stage.groups(1), 3);
+    stage.play(
+        "
+        blue@1> group delete id=all
+        groups 3 0 0
+    ",
+    );
 }
 
 /// An action list would be carried out before the metadata is written.
 #[test]
 fn a_controller_is_told_the_metadata_that_the_entry_itself_has_written() {
-    for (set, told) in [
-        ("write=controller", "PACKET_IN 1 ACTION 10.0.0.1>10.0.0.9 metadata=0x5"),
-        ("write=group:1", "PACKET_IN 1 ACTION 10.0.0.1>10.0.0.9 metadata=0x5"),
-        ("controller", "PACKET_IN 1 ACTION 10.0.0.1>10.0.0.9"),
-    ] {
-        let mut stage = stage();
-        both_say(&mut stage, BLUE, 1, "group add id=1 type=all buckets=controller|output:10");
-        both_say(&mut stage, BLUE, 1, &format!("flow add prio=5 actions={set};meta=5/ff"));
-        let seen = same(&mut stage, BLUE, 1, 1, &packet("10.0.0.1>10.0.0.9"));
-        assert_eq!(seen.told, [(BLUE, 1, told.to_owned())], "{set}");
-    }
+    stage().play(
+        "
+        blue@1> group add id=1 type=all buckets=controller|output:10
+        blue@1> flow add prio=5 actions=write=controller;meta=5/ff
+        blue@1:1> 10.0.0.1>10.0.0.9
+        blue@1< PACKET_IN 1 ACTION 10.0.0.1>10.0.0.9 metadata=0x5
+        blue@1> flow add prio=5 actions=write=group:1;meta=5/ff
+        blue@1:1> 10.0.0.1>10.0.0.9 -> blue@2:1
+        blue@1< PACKET_IN 1 ACTION 10.0.0.1>10.0.0.9 metadata=0x5
+        blue@1> flow add prio=5 actions=controller;meta=5/ff
+        blue@1:1> 10.0.0.1>10.0.0.9
+        blue@1< PACKET_IN 1 ACTION 10.0.0.1>10.0.0.9
+    ",
+    );
 }
 
 /// Open vSwitch does the actions of the set, and its PACKET_IN does not name the entry.
 #[test]
 fn a_set_that_is_done_on_a_miss_tells_the_controller() {
-    let mut stage = Stage::made(
-        [Version::V1_3; 3],
-        two_networks(),
-        Make { runs_sets: true, ..Make::default() },
+    let make = Make { runs_sets: true, ..Make::default() };
+    Stage::made([Version::V1_3; 3], two_networks(), make).play(
+        "
+        red,blue@1> flow add match=in_port=1 prio=5 actions=write=controller;goto=1
+        red@1:1> 10.0.0.1>10.0.0.2
+        red@1< PACKET_IN 1 ACTION 10.0.0.1>10.0.0.2
+        blue@1:1> 10.0.0.1>10.0.0.2
+        blue@1< PACKET_IN 1 ACTION 10.0.0.1>10.0.0.2
+    ",
     );
-    for tenant in 0..2 {
-        let words = "flow add match=in_port=1 prio=5 actions=write=controller;goto=1";
-        both_say(&mut stage, tenant, 1, words);
-        let seen = same(&mut stage, tenant, 1, 1, &packet("10.0.0.1>10.0.0.2"));
-        assert_eq!((seen.delivered.len(), seen.told.len()), (0, 1), "{seen:?}");
-    }
 }

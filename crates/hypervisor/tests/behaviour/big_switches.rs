@@ -2,163 +2,137 @@
 //! and the ends of entries are those of one switch. `networks` has the property that a big switch forwards as one
 //! switch.
 
-use crate::support::big_switches::{say, stage};
+use crate::support::big_switches::{plans, say, stage};
 use crate::support::networks::both_say;
 use crate::support::*;
 
 #[test]
 fn it_has_all_ports_and_one_datapath_id() {
-    for version in VERSIONS {
-        let mut stage = stage(version);
-        let features = stage.say(0, 1, "features");
-        assert_eq!(features.len(), 1);
-        assert!(features[0].contains("a1"), "{version:?}: {features:?}");
-        let ports = stage.say(0, 1, "stats port");
-        assert_eq!(ports.len(), 1, "{version:?}: {ports:?}");
-        for port in ["1", "2", "3", "4"] {
-            assert!(ports[0].contains(port), "{version:?}: {ports:?}");
-        }
-    }
+    both_versions(plans()).play(
+        "
+        [1.0] only red@1> features -> FEATURES a1 tables=1 ports=1 2 3 4
+        [1.3] red@1> features -> FEATURES a1 tables=14
+        red@1> stats port -> STATS port 1 2 3 4
+    ",
+    );
 }
 
 #[test]
 fn an_entrys_counts_are_those_of_all_members() {
-    for version in VERSIONS {
-        let mut stage = stage(version);
-        say(&mut stage, "flow add match=ip prio=5 actions=output:4");
-        stage.say_beside(0, 1, "flow add match=ip prio=5 actions=output:4");
-        for (switch, port) in [(1, 1), (1, 2), (2, 3), (2, 3)] {
-            let frame = packet("10.0.0.1>10.0.0.2");
-            let seen = stage.send(0, switch, port, &frame);
-            assert_eq!(seen.delivered, [(0, 3, 4, frame.clone())], "{version:?}");
-            assert_eq!(seen, stage.send_beside(0, switch, port, &frame));
-        }
-        for question in ["stats flow", "stats aggregate"] {
-            let told = stage.say(0, 1, question);
-            assert_eq!(told, stage.say_beside(0, 1, question), "{version:?}");
-        }
-    }
+    both_versions(plans()).play(
+        "
+        red@1> flow add match=ip prio=5 actions=output:4
+        red@1:1> 10.0.0.1>10.0.0.2 -> red@3:4
+        red@1:2> 10.0.0.1>10.0.0.2 -> red@3:4
+        red@2:3> 10.0.0.1>10.0.0.2 -> red@3:4
+        red@2:3> 10.0.0.1>10.0.0.2 -> red@3:4
+        red@1> stats flow -> STATS flow prio=5 ip n=4 output:4
+        red@1> stats aggregate -> STATS aggregate flows=1 n=4
+    ",
+    );
 }
 
 #[test]
 fn all_members_are_asked_for_what_is_wanted() {
-    let mut stage = stage(Version::V1_3);
-    say(&mut stage, "flow add match=ip prio=5 actions=dec_ttl,output:4");
-    say(&mut stage, "set_async in=7/0");
-    stage.lose(0, 1, 2);
-    stage.find(0, 1, 2);
-    for (switch, port) in [(1, 1), (2, 3)] {
-        let seen = stage.send(0, switch, port, &packet("ttl1:10.0.0.1>10.0.0.2"));
-        let told = format!("PACKET_IN {port} INVALID_TTL 10.0.0.1>10.0.0.2");
-        assert_eq!(seen.told, [(0, 1, told)]);
-    }
+    stage(Version::V1_3).play(
+        "
+        red@1> flow add match=ip prio=5 actions=dec_ttl,output:4
+        red@1> set_async in=7/0
+        lose red@1 2
+        red@1< PORT_STATUS MODIFY 3
+        find red@1 2
+        red@1< PORT_STATUS MODIFY 3
+        red@1:1> ttl1:10.0.0.1>10.0.0.2
+        red@1< PACKET_IN 1 INVALID_TTL 10.0.0.1>10.0.0.2
+        red@2:3> ttl1:10.0.0.1>10.0.0.2
+        red@1< PACKET_IN 3 INVALID_TTL 10.0.0.1>10.0.0.2
+    ",
+    );
 }
 
 #[test]
 fn a_barrier_is_answered_once_and_behind_what_came_before() {
-    for version in VERSIONS {
-        let mut stage = stage(version);
-        let told = stage.say(0, 1, "barrier");
-        assert_eq!(told.len(), 1, "{version:?}: {told:?}");
-        assert!(told[0].contains("BARRIER_REPLY"), "{version:?}: {told:?}");
-    }
+    both_versions(plans()).play(
+        "
+        red@1> barrier -> BARRIER_REPLY
+    ",
+    );
 }
 
 #[test]
 fn what_a_member_refuses_is_refused_once_and_stands_nowhere() {
-    for version in VERSIONS {
-        let mut stage = stage(version);
-        let before: Vec<_> = (1..=3).map(|switch| stage.entries(switch)).collect();
-        let refused = stage.say(0, 1, "flow add match=ip prio=5 actions=output:9");
-        assert_eq!(refused.len(), 1, "{version:?}: {refused:?}");
-        assert!(refused[0].starts_with("7 ERROR"), "{version:?}: {refused:?}");
-        let after: Vec<_> = (1..=3).map(|switch| stage.entries(switch)).collect();
-        assert_eq!(before, after, "{version:?}");
-        let flows = stage.say(0, 1, "stats flow");
-        assert!(!flows.join("").contains("prio=5"), "{version:?}: {flows:?}");
-    }
+    both_versions(plans()).play(
+        "
+        note
+        only red@1> flow add match=ip prio=5 actions=output:9 -> ERROR OFPBAC_BAD_OUT_PORT
+        as noted
+        red@1> stats flow -> STATS flow
+    ",
+    );
 }
 
 #[test]
 fn a_deleted_entry_is_told_of_once_with_the_counts_of_all() {
-    for version in VERSIONS {
-        let mut stage = stage(version);
-        say(&mut stage, "flow add match=ip prio=5 actions=output:4 flags=rem cookie=77");
-        for (switch, port) in [(1, 1), (2, 3)] {
-            stage.send(0, switch, port, &packet("10.0.0.1>10.0.0.2"));
-        }
-        let told = stage.say(0, 1, "flow delete match=");
-        assert_eq!(told.len(), 1, "{version:?}: {told:?}");
-        assert!(told[0].starts_with("FLOW_REMOVED"), "{version:?}: {told:?}");
-        assert!(told[0].contains("n=2"), "{version:?}: {told:?}");
-    }
+    both_versions(plans()).play(
+        "
+        red@1> flow add match=ip prio=5 actions=output:4 flags=rem cookie=77
+        red@1:1> 10.0.0.1>10.0.0.2 -> red@3:4
+        red@2:3> 10.0.0.1>10.0.0.2 -> red@3:4
+        red@1> flow delete match= -> FLOW_REMOVED prio=5 ip cookie=0x4d DELETE n=2
+    ",
+    );
 }
 
 #[test]
 fn an_entry_is_idle_when_it_is_on_all_members() {
-    for version in VERSIONS {
-        let mut stage = stage(version);
-        say(&mut stage, "flow add match=ip prio=5 actions=output:4 idle=4 flags=rem");
-        stage.take_told();
-        // One member has packets, the others have none: the entry lives on all.
-        for _ in 0..6 {
-            stage.wait(2);
-            stage.send(0, 2, 3, &packet("10.0.0.1>10.0.0.2"));
-            assert_eq!(stage.take_told(), [], "{version:?}");
-        }
-        stage.wait(1);
-        let frame = packet("10.0.0.1>10.0.0.2");
-        let elsewhere = stage.send(0, 1, 1, &frame);
-        assert_eq!(elsewhere.delivered, [(0, 3, 4, frame)], "{version:?}");
-        stage.wait(12);
-        let told = stage.take_told();
-        assert_eq!(told.len(), 1, "{version:?}: {told:?}");
-        assert!(told[0].2.starts_with("FLOW_REMOVED"), "{version:?}: {told:?}");
-        assert!(told[0].2.contains("n=7"), "{version:?}: {told:?}");
-        let flows = stage.say(0, 1, "stats flow").join("");
-        assert!(!flows.contains("prio=5"), "{version:?}: {flows:?}");
-    }
+    // One member has packets, the others have none: the entry lives on all.
+    let packets = "
+        wait 2
+        red@2:3> 10.0.0.1>10.0.0.2 -> red@3:4
+    ";
+    let add = "red@1> flow add match=ip prio=5 actions=output:4 idle=4 flags=rem";
+    let end = "
+        wait 1
+        red@1:1> 10.0.0.1>10.0.0.2 -> red@3:4
+        wait 12
+        red@1< FLOW_REMOVED prio=5 ip cookie=0x0 IDLE_TIMEOUT n=7
+        red@1> stats flow -> STATS flow
+    ";
+    both_versions(plans()).play(&[add, &packets.repeat(6), end].concat());
 }
 
 #[test]
 fn an_entry_whose_time_is_over_ends_once() {
-    for version in VERSIONS {
-        let mut stage = stage(version);
-        say(&mut stage, "flow add match=ip prio=5 actions=output:4 hard=3 flags=rem");
-        say(&mut stage, "flow add match=in_port=3,ip prio=6 actions=output:4 hard=3 flags=rem");
-        stage.send(0, 1, 1, &packet("10.0.0.1>10.0.0.2"));
-        stage.send(0, 2, 3, &packet("10.0.0.1>10.0.0.2"));
-        stage.take_told();
-        stage.wait(6);
-        let told = stage.take_told();
-        assert_eq!(told.len(), 2, "{version:?}: {told:?}");
-        assert!(told.iter().all(|(_, _, words)| words.contains("n=1")), "{told:?}");
-    }
+    both_versions(plans()).play(
+        "
+        red@1> flow add match=ip prio=5 actions=output:4 hard=3 flags=rem
+        red@1> flow add match=in_port=3,ip prio=6 actions=output:4 hard=3 flags=rem
+        red@1:1> 10.0.0.1>10.0.0.2 -> red@3:4
+        red@2:3> 10.0.0.1>10.0.0.2 -> red@3:4
+        wait 6
+        red@1< FLOW_REMOVED prio=5 ip cookie=0x0 HARD_TIMEOUT n=1
+        red@1< FLOW_REMOVED prio=6 ip,in_port=3 cookie=0x0 HARD_TIMEOUT n=1
+    ",
+    );
 }
 
 #[test]
 fn a_lost_members_ports_are_down_and_it_is_filled_when_it_comes_back() {
-    for version in VERSIONS {
-        let mut stage = stage(version);
-        say(&mut stage, "flow add match=in_port=1 prio=5 actions=output:2");
-        stage.take_told();
-        stage.lose(0, 1, 2);
-        let told = stage.take_told();
-        assert_eq!(told.len(), 1, "{version:?}: {told:?}");
-        assert!(told[0].2.starts_with("PORT_STATUS"), "{version:?}: {told:?}");
-        // The rest goes on, and changes.
-        say(&mut stage, "flow delete match=");
-        say(&mut stage, "flow add match=ip prio=6 actions=output:4");
-        assert_eq!(stage.say(0, 1, "barrier").len(), 1);
-        let frame = packet("10.0.0.1>10.0.0.2");
-        assert_eq!(stage.send(0, 1, 1, &frame).delivered, [(0, 3, 4, frame.clone())]);
-        stage.find(0, 1, 2);
-        let told = stage.take_told();
-        assert_eq!(told.len(), 1, "{version:?}: {told:?}");
-        assert_eq!(stage.send(0, 2, 3, &frame).delivered, [(0, 3, 4, frame.clone())]);
-        let flows = stage.say(0, 1, "stats flow").join("");
-        assert!(flows.contains("prio=6") && !flows.contains("prio=5"), "{version:?}: {flows}");
-    }
+    both_versions(plans()).play(
+        "
+        red@1> flow add match=in_port=1 prio=5 actions=output:2
+        lose red@1 2
+        red@1< PORT_STATUS MODIFY 3
+        red@1> flow delete match=
+        red@1> flow add match=ip prio=6 actions=output:4
+        red@1> barrier -> BARRIER_REPLY
+        red@1:1> 10.0.0.1>10.0.0.2 -> red@3:4
+        find red@1 2
+        red@1< PORT_STATUS MODIFY 3
+        red@2:3> 10.0.0.1>10.0.0.2 -> red@3:4
+        red@1> stats flow -> STATS flow prio=6 ip n=2 output:4
+    ",
+    );
 }
 
 /// The member gets a group after all groups that the group sends to or watches, whatever their numbers are. Groups are
@@ -262,19 +236,14 @@ fn a_member_that_was_away_is_given_groups_that_name_each_other() {
 
 #[test]
 fn a_packet_out_leaves_by_any_members_port() {
-    for version in VERSIONS {
-        let mut stage = stage(version);
-        for (port, switch) in [(1, 1), (3, 2), (4, 3)] {
-            let words =
-                format!("out in_port=controller actions=output:{port} data=10.0.0.1>10.0.0.2");
-            let seen = stage.out(0, 1, &words);
-            let to: Vec<_> = seen.delivered.iter().map(|(_, s, p, _)| (*s, *p)).collect();
-            assert_eq!(to, [(switch, port)], "{version:?}");
-        }
-        let seen = stage.out(0, 1, "out in_port=3 actions=flood data=10.0.0.1>10.0.0.2");
-        let to: Vec<_> = seen.delivered.iter().map(|(_, s, p, _)| (*s, *p)).collect();
-        assert_eq!(to, [(1, 1), (1, 2), (3, 4)], "{version:?}");
-    }
+    both_versions(plans()).play(
+        "
+        red@1> out in_port=controller actions=output:1 data=10.0.0.1>10.0.0.2 -> red@1:1
+        red@1> out in_port=controller actions=output:3 data=10.0.0.1>10.0.0.2 -> red@2:3
+        red@1> out in_port=controller actions=output:4 data=10.0.0.1>10.0.0.2 -> red@3:4
+        red@1> out in_port=3 actions=flood data=10.0.0.1>10.0.0.2 -> red@1:1 red@1:2 red@3:4
+    ",
+    );
 }
 
 /// The configuration of a port holds for packets from all members.
@@ -303,132 +272,123 @@ fn a_port_is_configured_on_all_members() {
 
 #[test]
 fn a_member_that_was_away_is_told_what_ports_are_configured_to() {
-    for version in VERSIONS {
-        let mut stage = stage(version);
-        say(&mut stage, "flow add match=ip prio=5 actions=all");
-        stage.say(0, 1, "port_mod port=1 config=0x20 mask=0x20");
-        stage.lose(0, 1, 2);
-        stage.say(0, 1, "port_mod port=4 config=1 mask=1");
-        stage.say(0, 1, "port_mod port=3 config=4 mask=4");
-        stage.say(0, 1, "port_mod port=1 config=0 mask=0x20");
-        stage.find(0, 1, 2);
-        stage.take_told();
-        let frame = packet("10.0.0.1>10.0.0.2");
-        assert_eq!(stage.send(0, 2, 3, &frame).delivered, [], "{version:?}");
-        stage.say(0, 1, "port_mod port=3 config=0 mask=4");
-        let to = |seen: Seen| -> Vec<_> { seen.delivered.iter().map(|it| (it.1, it.2)).collect() };
-        assert_eq!(to(stage.send(0, 2, 3, &frame)), [(1, 1), (1, 2)], "{version:?}");
-        assert_eq!(to(stage.send(0, 1, 1, &frame)), [(1, 2), (2, 3)], "{version:?}");
-    }
+    both_versions(plans()).play(
+        "
+        red@1> flow add match=ip prio=5 actions=all
+        only red@1> port_mod port=1 config=0x20 mask=0x20 -> PORT_STATUS MODIFY 1:0x20
+        lose red@1 2
+        red@1< PORT_STATUS MODIFY 3
+        only red@1> port_mod port=4 config=1 mask=1 -> PORT_STATUS MODIFY 4:0x1
+        only red@1> port_mod port=3 config=4 mask=4 -> PORT_STATUS MODIFY 3:0x4
+        only red@1> port_mod port=1 config=0 mask=0x20 -> PORT_STATUS MODIFY 1
+        find red@1 2
+        red@1< PORT_STATUS MODIFY 3:0x4
+        only red@2:3> 10.0.0.1>10.0.0.2
+        only red@1> port_mod port=3 config=0 mask=4 -> PORT_STATUS MODIFY 3
+        only red@2:3> 10.0.0.1>10.0.0.2 -> red@1:1 red@1:2
+        only red@1:1> 10.0.0.1>10.0.0.2 -> red@1:2 red@2:3
+    ",
+    );
 }
 
 #[test]
 fn a_port_mod_that_cannot_be_is_refused_once() {
-    for version in VERSIONS {
-        let mut stage = stage(version);
-        let before: Vec<_> = (1..=3).map(|switch| stage.entries(switch)).collect();
-        for (words, code) in [
-            ("port=4 config=1 mask=1 mac=02:00:00:00:00:09", "OFPPMFC_BAD_HW_ADDR"),
-            ("port=9 config=1 mask=1", "OFPPMFC_BAD_PORT"),
-        ] {
-            let told = stage.say(0, 1, &format!("port_mod {words}"));
-            assert_eq!(told.len(), 1, "{version:?}: {told:?}");
-            assert!(told[0].starts_with(&format!("7 ERROR {code}")), "{version:?}: {told:?}");
-        }
-        let after: Vec<_> = (1..=3).map(|switch| stage.entries(switch)).collect();
-        assert_eq!(before, after, "{version:?}");
-        let asked = if version == Version::V1_0 { "features" } else { "stats port_desc" };
-        assert!(!stage.say(0, 1, asked)[0].contains(":0x"), "{version:?}");
-    }
+    both_versions(plans()).play(
+        "
+        note
+        only red@1> port_mod port=4 config=1 mask=1 mac=02:00:00:00:00:09 -> ERROR OFPPMFC_BAD_HW_ADDR
+        only red@1> port_mod port=9 config=1 mask=1 -> ERROR OFPPMFC_BAD_PORT
+        as noted
+        [1.0] only red@1> features -> FEATURES a1 tables=1 ports=1 2 3 4
+        [1.3] red@1> stats port_desc -> STATS port_desc 1 2 3 4
+    ",
+    );
 }
 
 /// The counters of a group or a meter are the sums over its members, for each bucket and each band.
 #[test]
 fn groups_and_meters_are_counted_on_all_members() {
-    let mut stage = stage(Version::V1_3);
-    for words in [
-        "group add id=1 type=all buckets=output:4|mod_nw_dst:10.0.0.9,output:4",
-        "group add id=2 type=ff buckets=1@output:1|2@output:2",
-        "meter add id=3",
-        "flow add match=ip,in_port=1 prio=5 actions=group:1",
-        "flow add match=ip,in_port=3 prio=5 actions=meter=3;group:1",
-        "flow add match=ip,in_port=4 prio=5 actions=meter=3;group:2",
-    ] {
-        say(&mut stage, words);
-        assert_eq!(stage.say_beside(0, 1, words), Vec::<String>::new(), "{words}");
-    }
-    let frame = packet("10.0.0.1>10.0.0.2");
-    for (switch, port) in [(1, 1), (2, 3), (2, 3), (3, 4), (2, 3), (3, 4)] {
-        assert_eq!(stage.send(0, switch, port, &frame), stage.send_beside(0, switch, port, &frame));
-    }
-    for (question, counts) in [("stats group", "1:4(4 4) 2:2(2 0)"), ("stats meter", "3:5(0)")] {
-        let told = stage.say(0, 1, question);
-        assert_eq!(told, [format!("7 STATS {} {counts}", &question[6..])]);
-    }
+    stage(Version::V1_3).play(
+        "
+        red@1> group add id=1 type=all buckets=output:4|mod_nw_dst:10.0.0.9,output:4
+        red@1> group add id=2 type=ff buckets=1@output:1|2@output:2
+        red@1> meter add id=3
+        red@1> flow add match=ip,in_port=1 prio=5 actions=group:1
+        red@1> flow add match=ip,in_port=3 prio=5 actions=meter=3;group:1
+        red@1> flow add match=ip,in_port=4 prio=5 actions=meter=3;group:2
+        red@1:1> 10.0.0.1>10.0.0.2 -> red@3:4[10.0.0.1>10.0.0.9] red@3:4
+        red@2:3> 10.0.0.1>10.0.0.2 -> red@3:4[10.0.0.1>10.0.0.9] red@3:4
+        red@2:3> 10.0.0.1>10.0.0.2 -> red@3:4[10.0.0.1>10.0.0.9] red@3:4
+        red@3:4> 10.0.0.1>10.0.0.2 -> red@1:1
+        red@2:3> 10.0.0.1>10.0.0.2 -> red@3:4[10.0.0.1>10.0.0.9] red@3:4
+        red@3:4> 10.0.0.1>10.0.0.2 -> red@1:1
+        red@1> stats group -> STATS group 1:4(4 4) 2:2(2 0)
+        red@1> stats meter -> STATS meter 3:5(0)
+    ",
+    );
 }
 
 /// One of the physical switches has no room: the others restore their state before the change, and the controller gets
 /// one error.
 #[test]
 fn what_one_member_alone_refuses_is_taken_back_on_the_others() {
-    use emulate::Fault::{RefuseFlowMods, RefuseGroupMods};
-    for version in VERSIONS {
-        for member in [1, 2, 3] {
-            let mut stage = stage(version);
-            say(&mut stage, "flow add match=in_port=2 prio=4 actions=output:3");
-            let everything =
-                |stage: &Stage| (1..=3).map(|switch| stage.entries(switch)).collect::<Vec<_>>();
-            let before = everything(&stage);
-            stage.plant(member, vec![RefuseFlowMods { every: 1 }, RefuseGroupMods { every: 1 }]);
-            let mut changes = vec!["flow add match=ip prio=5 actions=output:4"];
-            if version == Version::V1_3 {
-                changes.push("group add id=1 type=all buckets=output:4");
-            }
-            for words in changes {
-                let told = stage.say(0, 1, words);
-                assert_eq!(told.len(), 1, "{version:?} {member} {words}: {told:?}");
-                assert!(told[0].starts_with("7 ERROR"), "{version:?} {member}: {told:?}");
-                assert_eq!(stage.say(0, 1, "barrier").len(), 1);
-                assert_eq!(everything(&stage), before, "{version:?} {member} {words}");
-                // And once it has room it is as if nothing had been asked.
-                stage.plant(member, Vec::new());
-                say(&mut stage, words);
-                stage.say(0, 1, &words.replace("add", "delete"));
-                assert_eq!(everything(&stage), before, "{version:?} {member} {words}");
-                stage
-                    .plant(member, vec![RefuseFlowMods { every: 1 }, RefuseGroupMods { every: 1 }]);
-            }
-        }
+    // Once it has room it is as if nothing had been asked.
+    for member in [1, 2, 3] {
+        both_versions(plans()).play(&format!(
+            "
+            only red@1> flow add match=in_port=2 prio=4 actions=output:3
+            note
+            refuses {member} flows
+            only red@1> flow add match=ip prio=5 actions=output:4
+            [1.0] red@1< 7 ERROR OFPFMFC_ALL_TABLES_FULL of type 14 xid 7
+            [1.3] red@1< 7 ERROR OFPFMFC_TABLE_FULL of type 14 xid 7
+            only red@1> barrier -> BARRIER_REPLY
+            as noted
+            refuses {member}
+            only red@1> flow add match=ip prio=5 actions=output:4
+            only red@1> flow delete match=ip prio=5 actions=output:4
+            as noted
+            [1.3] refuses {member} groups
+            [1.3] only red@1> group add id=1 type=all buckets=output:4 -> ERROR OFPGMFC_OUT_OF_GROUPS
+            [1.3] only red@1> barrier -> BARRIER_REPLY
+            [1.3] as noted
+            [1.3] refuses {member}
+            [1.3] only red@1> group add id=1 type=all buckets=output:4
+            [1.3] only red@1> group delete id=1
+            as noted
+        "
+        ));
     }
 }
 
 #[test]
 fn a_restart_of_the_front_changes_nothing_on_the_members() {
-    for version in VERSIONS {
-        let mut stage = stage(version);
-        say(&mut stage, "flow add match=ip prio=5 actions=all cookie=77");
-        stage.say(0, 1, "port_mod port=4 config=1 mask=1");
-        if version == Version::V1_3 {
-            say(&mut stage, "group add id=1 type=all buckets=output:3");
-            say(&mut stage, "flow add match=arp prio=6 actions=group:1");
-        }
-        let frame = packet("10.0.0.1>10.0.0.2");
-        let seen = stage.send(0, 1, 1, &frame);
-        let everything =
-            |stage: &Stage| (1..=3).map(|switch| stage.entries(switch)).collect::<Vec<_>>();
-        let (before, flows) = (everything(&stage), stage.say(0, 1, "stats flow"));
-        stage.restart_front(0, 1);
-        assert_eq!(everything(&stage), before, "{version:?}");
-        assert_eq!(stage.say(0, 1, "stats flow"), flows, "{version:?}");
-        assert_eq!(stage.send(0, 1, 1, &frame), seen, "{version:?}");
-        let asked = if version == Version::V1_0 { "features" } else { "stats port_desc" };
-        assert!(stage.say(0, 1, asked)[0].contains("1 2 3 4:0x1"), "{version:?}");
-        // It goes on from there.
-        stage.say(0, 1, "port_mod port=4 config=0 mask=1");
-        assert_eq!(stage.send(0, 1, 1, &frame).delivered.len(), 3, "{version:?}");
-        say(&mut stage, "flow delete match=");
-        assert_eq!(stage.send(0, 1, 1, &frame).delivered, [], "{version:?}");
-    }
+    both_versions(plans()).play(
+        "
+        red@1> flow add match=ip prio=5 actions=all cookie=77
+        only red@1> port_mod port=4 config=1 mask=1 -> PORT_STATUS MODIFY 4:0x1
+        [1.3] red@1> group add id=1 type=all buckets=output:3
+        [1.3] red@1> flow add match=arp prio=6 actions=group:1
+        only red@1:1> 10.0.0.1>10.0.0.2 -> red@1:2 red@2:3
+        note
+        only red@1> stats flow
+        [1.0] red@1< 7 STATS flow prio=5 ip cookie=0x4d n=1 all
+        [1.3] red@1< 7 STATS flow prio=5 ip cookie=0x4d n=1 all; prio=6 arp n=0 group:1
+        restart red@1
+        as noted
+        only red@1> stats flow
+        [1.0] red@1< 7 STATS flow prio=5 ip cookie=0x4d n=1 all
+        [1.3] red@1< 7 STATS flow prio=5 ip cookie=0x4d n=1 all; prio=6 arp n=0 group:1
+        only red@1:1> 10.0.0.1>10.0.0.2 -> red@1:2 red@2:3
+        [1.0] only red@1> features -> FEATURES a1 tables=1 ports=1 2 3 4:0x1
+        [1.3] only red@1> stats port_desc -> STATS port_desc 1 2 3 4:0x1
+        only red@1> port_mod port=4 config=0 mask=1 -> PORT_STATUS MODIFY 4
+        only red@1:1> 10.0.0.1>10.0.0.2 -> red@1:2 red@2:3 red@3:4
+        only red@1> flow delete match=
+        only red@1:1> 10.0.0.1>10.0.0.2
+        [1.0] red@1< PACKET_IN 1 NO_MATCH 10.0.0.1>10.0.0.2
+    ",
+    );
 }
 
 #[test]
@@ -454,19 +414,17 @@ fn a_member_that_is_lost_while_it_is_asked_is_not_waited_for() {
 /// Also an entry for a port that does not exist for some time.
 #[test]
 fn an_entry_ends_that_no_packet_can_come_to() {
-    for version in VERSIONS {
-        let plan = shared_ports::big_plan(0);
-        let mut stage = Stage::new(version, vec![plan.clone()]);
-        let link = plan.links[0];
-        let port = link[0].1;
-        stage.cut(0, vec![link], 2100);
-        let words =
-            format!("flow add match=in_port={port},ip prio=5 actions=output:1 idle=4 flags=rem");
-        say(&mut stage, &words);
-        stage.wait(10);
-        let told = stage.take_told();
-        assert!(told.iter().any(|it| it.2.starts_with("FLOW_REMOVED")), "{version:?}: {told:?}");
-    }
+    both_versions(vec![shared_ports::big_plan(0)]).play(
+        "
+        only cut red 2:10-3:10
+        red@1< PORT_STATUS MODIFY 10
+        [1.3] red@1< PORT_STATUS MODIFY 10
+        red@3< PORT_STATUS MODIFY 10
+        red@1> flow add match=in_port=10,ip prio=5 actions=output:1 idle=4 flags=rem
+        wait 10
+        red@1< FLOW_REMOVED prio=5 ip,in_port=10 cookie=0x0 IDLE_TIMEOUT n=0
+    ",
+    );
 }
 
 /// The members answer in any order, not in the order of the requests.

@@ -83,14 +83,18 @@ fn references_to_exits_are_not_told() {
 /// FLOOD leaves out the port that the controller names as the ingress port.
 #[test]
 fn what_controllers_send_is_flooded_but_to_where_it_is_said_to_come_from() {
-    let mut stage = stage();
-    both_say(&mut stage, BLUE, 1, "group add id=1 type=all buckets=flood|mod_vlan_vid:7,in_port");
-    for (from, count) in [("1", 3), ("10", 3), ("11", 3), ("controller", 3)] {
-        let words = format!("out in_port={from} actions=group:1 data=vlan5:10.0.0.1>10.0.0.2");
-        let seen = stage.out(BLUE, 1, &words);
-        assert_eq!(seen, stage.out_beside(BLUE, 1, &words), "{from}");
-        assert_eq!(seen.delivered.len(), count, "{from}: {seen:?}");
-    }
+    stage().play(
+        "
+        blue@1> group add id=1 type=all buckets=flood|mod_vlan_vid:7,in_port
+        blue@1> out in_port=1 actions=group:1 data=vlan5:10.0.0.1>10.0.0.2
+        wire< blue@1:1[vlan7:10.0.0.1>10.0.0.2] blue@2:1 blue@3:1
+        blue@1> out in_port=10 actions=group:1 data=vlan5:10.0.0.1>10.0.0.2
+        wire< blue@1:1 blue@2:1[vlan7:10.0.0.1>10.0.0.2] blue@3:1
+        blue@1> out in_port=11 actions=group:1 data=vlan5:10.0.0.1>10.0.0.2
+        wire< blue@1:1 blue@2:1 blue@3:1[vlan7:10.0.0.1>10.0.0.2]
+        blue@1> out in_port=controller actions=group:1 data=vlan5:10.0.0.1>10.0.0.2 -> blue@1:1 blue@2:1 blue@3:1
+    ",
+    );
 }
 
 #[test]
@@ -143,30 +147,35 @@ fn refuse_one(words: &str, nth: u32) -> bool {
 /// A group and an entry that uses the group are sent together, and the switch refuses the egress group.
 #[test]
 fn what_uses_a_group_goes_with_it_when_an_exit_is_refused() {
-    let mut stage = stage();
-    let entries = stage.entries(1);
-    stage.plant(1, vec![Fault::RefuseOnce { nth: 2 }]);
-    let told = stage.say(BLUE, 1, "group add id=1 buckets=flood");
-    assert_eq!(told, ["7 ERROR OFPGMFC_OUT_OF_GROUPS of type 15 xid 7"]);
-    let told = stage.say(BLUE, 1, "flow add prio=5 actions=group:1").join("");
-    assert!(told.contains("OFPBAC_BAD_OUT_GROUP"), "{told}");
-    assert_eq!((stage.groups(1), stage.entries(1)), (0, entries));
+    stage().play(
+        "
+        note
+        refuses 1 2
+        only blue@1> group add id=1 buckets=flood -> ERROR OFPGMFC_OUT_OF_GROUPS
+        blue@1> flow add prio=5 actions=group:1 -> ERROR OFPBAC_BAD_OUT_GROUP
+        groups 0 0 0
+        as noted
+    ",
+    );
 }
 
 #[test]
 fn a_switch_that_does_not_chain_groups_refuses_what_needs_it() {
-    let mut stage = stage();
-    stage.plant(1, vec![Fault::RefuseChaining]);
-    for buckets in ["flood", "output:1|all", "push_vlan:8100,mod_vlan_vid:7,output:10"] {
-        let told = stage.say(BLUE, 1, &format!("group add id=1 type=all buckets={buckets}"));
-        assert_eq!(told, ["7 ERROR OFPGMFC_CHAINING_UNSUPPORTED of type 15 xid 7"], "{buckets}");
-    }
-    assert_eq!(stage.say(BLUE, 1, "stats group_desc"), ["7 STATS group_desc"]);
-    let vlan = "push_vlan:8100,mod_vlan_vid:7,output:1";
-    for buckets in ["output:10", "mod_nw_dst:10.0.0.2,in_port", vlan] {
-        both_say(&mut stage, BLUE, 1, &format!("group add id=1 buckets={buckets}"));
-        both_say(&mut stage, BLUE, 1, "group delete id=1");
-    }
+    stage().play(
+        "
+        refuses 1 chains
+        only blue@1> group add id=1 type=all buckets=flood -> ERROR OFPGMFC_CHAINING_UNSUPPORTED
+        only blue@1> group add id=1 type=all buckets=output:1|all -> ERROR OFPGMFC_CHAINING_UNSUPPORTED
+        only blue@1> group add id=1 type=all buckets=push_vlan:8100,mod_vlan_vid:7,output:10 -> ERROR OFPGMFC_CHAINING_UNSUPPORTED
+        blue@1> stats group_desc -> STATS group_desc
+        blue@1> group add id=1 buckets=output:10
+        blue@1> group delete id=1
+        blue@1> group add id=1 buckets=mod_nw_dst:10.0.0.2,in_port
+        blue@1> group delete id=1
+        blue@1> group add id=1 buckets=push_vlan:8100,mod_vlan_vid:7,output:1
+        blue@1> group delete id=1
+    ",
+    );
 }
 
 /// Groups and their egress groups follow links that move, are removed and return, and the configuration of ports.

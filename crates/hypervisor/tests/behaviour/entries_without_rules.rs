@@ -103,29 +103,24 @@ fn they_begin_anew_when_they_are_added_again() {
 /// The hard timeout runs whether the entries have rules or not.
 #[test]
 fn they_end_in_time_when_their_link_loses_and_finds_its_way() {
-    for version in VERSIONS {
-        let mut stage = Stage::new(version, two_networks());
-        let rule = "flow add match=in_port=10 prio=5 hard=8 flags=rem actions=output:2";
-        both_tell(&mut stage, rule);
-        let beyond = "flow add match=in_port=1 prio=1 actions=output:10";
-        assert_eq!(stage.say(RED, 2, beyond), [""; 0]);
-        let frame = packet("10.0.0.1>10.0.0.9");
-        let sent = stage.send(RED, 2, 1, &frame);
-        assert_eq!(sent.delivered, [(RED, 1, 2, frame.clone())], "{version:?}");
-        stage.wait(1);
-        stage.cut(RED, vec![LINK], 3000);
-        stage.wait(2);
-        stage.cut(RED, Vec::new(), 3000);
-        stage.wait(2);
-        let sent = stage.send(RED, 2, 1, &frame);
-        assert_eq!(sent.delivered, [(RED, 1, 2, frame)], "{version:?}");
-        assert_eq!(stage.take_told(), []);
-        // What is left is rounded up to seconds.
-        stage.wait(3);
-        let told = stage.take_told();
-        let [(RED, 1, words)] = &told[..] else { panic!("{version:?}: {told:?}") };
-        assert!(words.contains("HARD_TIMEOUT n=2"), "{words}");
-    }
+    // What is left is rounded up to seconds.
+    both_versions(two_networks()).play(
+        "
+        red@1> flow add match=in_port=10 prio=5 hard=8 flags=rem actions=output:2
+        red@2> flow add match=in_port=1 prio=1 actions=output:10
+        red@2:1> 10.0.0.1>10.0.0.9 -> red@1:2
+        wait 1
+        cut red 1:10-2:10
+        same
+        wait 2
+        cut red
+        same
+        wait 2
+        red@2:1> 10.0.0.1>10.0.0.9 -> red@1:2
+        only wait 3
+        red@1< FLOW_REMOVED prio=5 in_port=10 cookie=0x0 HARD_TIMEOUT n=2
+    ",
+    );
 }
 
 /// After a restart the timeouts start again, because no component has kept the elapsed time.

@@ -9,50 +9,37 @@ use hypervisor::store::Kind;
 /// The packet's VLAN tag: its name, and what a match says of it.
 const TAGS: [(&str, &str); 2] = [("", "dl_vlan=0xffff"), ("vlan5:", "dl_vlan=5,dl_vlan_pcp=0")];
 
+const ONE_FRAME: &str = "10.1.0.1>10.0.0.2 dl_src=02:00:00:00:00:01 dl_dst=02:00:00:00:00:02";
+
 fn wire(tag: &str) -> Vec<u8> {
-    let mut frame = packet(&format!("{tag}10.1.0.1>10.0.0.2"));
-    frame[..12].copy_from_slice(&[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1]);
-    frame
+    packet(&format!("{tag}{ONE_FRAME}"))
 }
 
 /// The tenant's switch in a network behaves as a switch of its own.
 #[test]
 fn a_match_of_one_packet_is_above_all_others() {
     for (name, tag) in TAGS {
-        let mut stage = Stage::new(Version::V1_0, two_networks());
         let exact = format!("full=1 match=in_port=1,{tag},{ONE_PACKET}");
-        for words in [
-            format!("flow add prio=1 flags=rem cookie=1 {exact} actions=output:2"),
-            "flow add prio=10 match=in_port=1 actions=drop".to_owned(),
-            "packet".to_owned(),
-            // Of one priority, so one entry.
-            format!("flow add prio=9 flags=rem cookie=9 {exact} actions=output:2"),
-            "packet".to_owned(),
-            "stats flow".to_owned(),
-            format!("flow add prio=7 flags=overlap {exact} actions=output:2"),
-            "flow add prio=65535 flags=overlap match=in_port=1 actions=drop".to_owned(),
-            format!("flow modify_strict prio=3 {exact} actions=output:1"),
-            "stats flow".to_owned(),
-            "flow delete_strict prio=5 match=in_port=1".to_owned(),
-            format!("flow delete_strict prio=5 {exact}"),
-            "stats flow".to_owned(),
-            "packet".to_owned(),
-        ] {
-            if words == "packet" {
-                let frame = wire(name);
-                let beside = stage.send_beside(0, 1, 1, &frame);
-                assert_eq!(stage.send(0, 1, 1, &frame), beside, "{tag}");
-                continue;
-            }
-            let beside = stage.say_beside(0, 1, &words);
-            let error = |told: &[String]| told.first().is_some_and(|it| it.contains("ERROR"));
-            let told = stage.say(0, 1, &words);
-            // An error carries the bytes of its request.
-            assert!(
-                told == beside || error(&told) && error(&beside),
-                "{words}: {told:?} {beside:?}"
-            );
-        }
+        let packet = format!("red@1:1> {name}{ONE_FRAME}");
+        // Of one priority, so one entry. It has the highest, so that others do not overlap with it.
+        Stage::new(Version::V1_0, two_networks()).play(&format!(
+            "
+            red@1> flow add prio=1 flags=rem cookie=1 {exact} actions=output:2
+            red@1> flow add prio=10 match=in_port=1 actions=drop
+            {packet} -> red@1:2
+            red@1> flow add prio=9 flags=rem cookie=9 {exact} actions=output:2
+            {packet} -> red@1:2
+            red@1> stats flow -> same
+            red@1> flow add prio=7 flags=overlap {exact} actions=output:2
+            red@1> flow add prio=65535 flags=overlap match=in_port=1 actions=drop -> ERROR OFPFMFC_OVERLAP
+            red@1> flow modify_strict prio=3 {exact} actions=output:1
+            red@1> stats flow -> same
+            red@1> flow delete_strict prio=5 match=in_port=1
+            red@1> flow delete_strict prio=5 {exact}
+            red@1> stats flow -> STATS flow prio=10 in_port=1 n=0 drop
+            {packet}
+        "
+        ));
     }
 }
 
@@ -116,28 +103,23 @@ fn a_record_of_another_priority_is_of_the_highest() {
 /// On a big switch each member holds the entry. A frame with a VLAN tag does not cross to the other member.
 #[test]
 fn a_match_of_one_packet_is_above_all_others_of_a_big_switch() {
-    for ((name, tag), sent_to) in TAGS.into_iter().zip([[2, 3], [2, 4]]) {
-        let plan = Plan {
-            edges: vec![(1, 1, 1), (1, 2, 2), (2, 1, 3), (1, 3, 4)],
-            big: vec![1, 2],
-            ..Plan::default()
-        };
-        let mut stage = Stage::new(Version::V1_0, vec![plan]);
+    let plan = Plan {
+        edges: vec![(1, 1, 1), (1, 2, 2), (2, 1, 3), (1, 3, 4)],
+        big: vec![1, 2],
+        ..Plan::default()
+    };
+    for ((name, tag), [to, at]) in TAGS.into_iter().zip([["output:3", "2:3"], ["output:4", "1:4"]])
+    {
         let exact = format!("full=1 match=in_port=1,{tag},{ONE_PACKET}");
-        let [one, other] = sent_to.map(|port| format!("output:{port}"));
-        for words in [
-            format!("flow add prio=1 flags=rem cookie=1 {exact} actions={other},{one}"),
-            "flow add prio=10 match=in_port=1 actions=drop".to_owned(),
-        ] {
-            assert_eq!(stage.say(0, 1, &words), stage.say_beside(0, 1, &words));
-        }
-        let frame = wire(name);
-        let beside = stage.send_beside(0, 1, 1, &frame);
-        assert_eq!(beside.delivered.len(), 2);
-        assert_eq!(stage.send(0, 1, 1, &frame), beside, "{tag}");
-        for words in ["stats flow".to_owned(), format!("flow delete_strict prio=5 {exact}")] {
-            assert_eq!(stage.say(0, 1, &words), stage.say_beside(0, 1, &words));
-        }
+        Stage::new(Version::V1_0, vec![plan.clone()]).play(&format!(
+            "
+            red@1> flow add prio=1 flags=rem cookie=1 {exact} actions={to},output:2
+            red@1> flow add prio=10 match=in_port=1 actions=drop
+            red@1:1> {name}{ONE_FRAME} -> red@1:2 red@{at}
+            red@1> stats flow -> same
+            red@1> flow delete_strict prio=5 {exact} -> same
+        "
+        ));
     }
 }
 

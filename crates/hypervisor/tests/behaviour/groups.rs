@@ -3,7 +3,7 @@
 //! restarts and `groups_agree` tests refusals.
 
 use crate::support::hairpin::{BLUE, all_same, stage, without_eleven};
-use crate::support::networks::{both_say, same};
+use crate::support::networks::both_say;
 use crate::support::*;
 use emulate::Fault;
 
@@ -110,47 +110,47 @@ fn entries_follow_a_group_that_is_modified() {
 
 #[test]
 fn what_controllers_send_goes_by_the_copy_for_where_it_is_said_to_come_from() {
-    let mut stage = stage();
-    let group = "group add id=1 type=all buckets=output:10|output:11|output:1|in_port";
-    both_say(&mut stage, BLUE, 1, group);
-    for from in ["1", "10", "11", "controller"] {
-        let words = format!("out in_port={from} actions=group:1 data=10.0.0.1>10.0.0.2");
-        let seen = stage.out(BLUE, 1, &words);
-        assert_eq!(seen, stage.out_beside(BLUE, 1, &words), "{from}");
-        assert!(seen.delivered.len() >= 2, "{from}: {seen:?}");
-    }
+    stage().play(
+        "
+        blue@1> group add id=1 type=all buckets=output:10|output:11|output:1|in_port
+        blue@1> out in_port=1 actions=group:1 data=10.0.0.1>10.0.0.2 -> blue@1:1 blue@2:1 blue@3:1
+        blue@1> out in_port=10 actions=group:1 data=10.0.0.1>10.0.0.2 -> blue@1:1 blue@2:1 blue@3:1
+        blue@1> out in_port=11 actions=group:1 data=10.0.0.1>10.0.0.2 -> blue@1:1 blue@2:1 blue@3:1
+        blue@1> out in_port=controller actions=group:1 data=10.0.0.1>10.0.0.2 -> blue@1:1 blue@2:1 blue@3:1
+    ",
+    );
 }
 
 /// Also where the whole action set is carried out at once, and where a group has several instances on the switch.
 #[test]
 fn an_entry_names_a_group_once() {
     let mut stage = stage();
-    both_say(&mut stage, BLUE, 1, "group add id=1 type=all buckets=output:10|output:11");
-    both_say(&mut stage, BLUE, 1, "group add id=2 type=all buckets=output:1");
-    for actions in [
-        "group:1,group:1",
-        "group:2,output:10,group:2",
-        "group:2;write=group:2",
-        "group:2;write=group:2;goto=1",
-        "write=group:1,group:1;goto=1",
-    ] {
-        let told = stage.say(BLUE, 1, &format!("flow add prio=5 actions={actions}"));
-        assert_eq!(told, ["7 ERROR OFPBAC_TOO_MANY of type 14 xid 7"], "{actions}");
-    }
-    both_say(&mut stage, BLUE, 1, "flow add prio=5 actions=group:1,group:2");
+    stage.play(
+        "
+        blue@1> group add id=1 type=all buckets=output:10|output:11
+        blue@1> group add id=2 type=all buckets=output:1
+        only blue@1> flow add prio=5 actions=group:1,group:1 -> ERROR OFPBAC_TOO_MANY
+        only blue@1> flow add prio=5 actions=group:2,output:10,group:2 -> ERROR OFPBAC_TOO_MANY
+        only blue@1> flow add prio=5 actions=group:2;write=group:2 -> ERROR OFPBAC_TOO_MANY
+        only blue@1> flow add prio=5 actions=group:2;write=group:2;goto=1 -> ERROR OFPBAC_TOO_MANY
+        only blue@1> flow add prio=5 actions=write=group:1,group:1;goto=1 -> ERROR OFPBAC_TOO_MANY
+        blue@1> flow add prio=5 actions=group:1,group:2
+    ",
+    );
     all_same(&mut stage);
 }
 
 #[test]
 fn loops_of_groups_are_refused() {
-    let mut stage = stage();
-    both_say(&mut stage, BLUE, 1, "group add id=1 buckets=output:10");
-    both_say(&mut stage, BLUE, 1, "group add id=2 buckets=group:1");
-    both_say(&mut stage, BLUE, 1, "group add id=3 buckets=group:2|output:1");
-    for words in ["group modify id=1 buckets=group:3", "group modify id=1 buckets=group:1"] {
-        let told = stage.say(BLUE, 1, words).join("");
-        assert!(told.contains("OFPGMFC_LOOP"), "{words}: {told}");
-    }
+    stage().play(
+        "
+        blue@1> group add id=1 buckets=output:10
+        blue@1> group add id=2 buckets=group:1
+        blue@1> group add id=3 buckets=group:2|output:1
+        blue@1> group modify id=1 buckets=group:3 -> ERROR OFPGMFC_LOOP
+        blue@1> group modify id=1 buckets=group:1 -> ERROR OFPGMFC_LOOP
+    ",
+    );
 }
 
 /// An entry that needs one rule per ingress port may have the same rule as an entry that matches on the port. A switch
@@ -274,19 +274,19 @@ fn references_are_counted_as_the_tenant_made_them() {
 /// On a big switch each member has its own instances of a group.
 #[test]
 fn members_of_a_big_switch_have_copies_of_their_own() {
-    let mut stage = Stage::new(Version::V1_3, networks::big_networks());
-    let words = "group add id=1 type=all buckets=output:10|output:11|output:1|in_port";
-    both_say(&mut stage, 0, 1, words);
-    both_say(&mut stage, 0, 1, "flow add prio=5 actions=group:1");
-    let groups: Vec<usize> = (1..=3).map(|switch| stage.groups(switch)).collect();
-    assert!(groups.iter().all(|groups| *groups > 1), "{groups:?}");
-    for (switch, port) in [(1, 1), (1, 2), (2, 10), (3, 11)] {
-        let seen = same(&mut stage, 0, switch, port, &packet("10.0.0.1>10.0.0.2"));
-        assert!(seen.delivered.len() >= 3, "{seen:?}");
-    }
-    for question in ["stats group", "stats group_desc"] {
-        assert_eq!(stage.say(0, 1, question), stage.say_beside(0, 1, question), "{question}");
-    }
-    both_say(&mut stage, 0, 1, "group delete id=1");
-    assert_eq!((1..=3).map(|switch| stage.groups(switch)).sum::<usize>(), 0);
+    Stage::new(Version::V1_3, networks::big_networks()).play(
+        "
+        red@1> group add id=1 type=all buckets=output:10|output:11|output:1|in_port
+        red@1> flow add prio=5 actions=group:1
+        groups 3 2 2
+        red@1:1> 10.0.0.1>10.0.0.2 -> red@1:1 red@2:10 red@3:11
+        red@1:2> 10.0.0.1>10.0.0.2 -> red@1:1 red@1:2 red@2:10 red@3:11
+        red@2:10> 10.0.0.1>10.0.0.2 -> red@1:1 red@2:10 red@3:11
+        red@3:11> 10.0.0.1>10.0.0.2 -> red@1:1 red@2:10 red@3:11
+        red@1> stats group -> same
+        red@1> stats group_desc -> same
+        red@1> group delete id=1
+        groups 0 0 0
+    ",
+    );
 }

@@ -3,8 +3,8 @@
 
 use crate::support::networks::both_say;
 use crate::support::shared_ports::{
-    BIG_FROM, BLUE, BROADCAST, RED, STRANGER, WHOLE, accept, all_same, big_plan, both,
-    destinations, frame, host, plan, plan_before_sharing, refuse, same,
+    BIG_FROM, BLUE, RED, all_same, big_plan, both, destinations, plan, plan_before_sharing, refuse,
+    same,
 };
 use crate::support::*;
 
@@ -92,22 +92,24 @@ fn members_of_a_big_switch_send_to_each_others_hosts() {
 #[test]
 fn groups_go_when_a_port_comes_to_be_shared() {
     let mut stage = Stage::new(Version::V1_3, vec![plan_before_sharing(RED)]);
-    for words in [
-        "group add id=1 type=all buckets=output:8",
-        "group add id=2 type=all buckets=mod_dl_dst:02.00.00.00.10.03,output:8",
-        "flow add prio=4 match=in_port=1 flags=rem actions=group:2",
-        "flow add prio=5 match=in_port=1 flags=rem actions=group:1",
-    ] {
-        accept(&mut stage, RED, 1, words);
-    }
+    stage.play(
+        "
+        red@1> group add id=1 type=all buckets=output:8
+        red@1> group add id=2 type=all buckets=mod_dl_dst:02.00.00.00.10.03,output:8
+        red@1> flow add prio=4 match=in_port=1 flags=rem actions=group:2
+        red@1> flow add prio=5 match=in_port=1 flags=rem actions=group:1
+    ",
+    );
     let (maps, tags) = Stage::maps_from(2000, &[plan(RED)]);
     stage.set_maps(&maps, 2000..=tags);
-    let told = stage.take_told();
-    let removed = told.iter().filter(|it| it.2.starts_with("FLOW_REMOVED"));
-    assert_eq!(removed.count(), 1, "{told:?}");
-    assert_eq!(stage.say(RED, 1, "stats group_desc").join("").matches("group_desc").count(), 1);
-    let seen = stage.send(RED, 1, WHOLE, &frame(STRANGER, BROADCAST));
-    assert_eq!(seen.delivered, [(RED, 1, 8, frame(STRANGER, host(RED, 3)))]);
-    stage.wait(20);
-    assert_eq!(stage.groups(1), 1);
+    stage.play(
+        "
+        red@1< FLOW_REMOVED prio=5 in_port=1 cookie=0x0 DELETE n=0
+        only red@1> stats group_desc -> STATS group_desc 2:SetField(ETH_DST=020000001003),output:8
+        only red@1:1> 10.0.0.1>10.0.0.2 dl_src=02:00:00:00:66:06 dl_dst=ff:ff:ff:ff:ff:ff
+        wire< red@1:8[dl_dst=02:00:00:00:10:03]
+        only wait 20
+        groups 1 0 0
+    ",
+    );
 }

@@ -6,25 +6,19 @@ use crate::support::*;
 
 #[test]
 fn a_packet_crosses_virtual_links_as_it_would_real_ones() {
-    both_networks(
-        &two_networks(),
-        "
+    both_versions(two_networks()).play("
         red@1> flow add match=in_port=1 prio=5 actions=output:10
         blue@1> flow add match=in_port=1 prio=5 actions=output:11
         red,blue@2> flow add match=in_port=10 prio=5 actions=output:11
         red,blue@3> flow add match=dl_dst=00:00:00:00:00:00/00:00:00:00:00:00 prio=5 actions=output:1
-        red@1:1> 10.0.0.1>10.0.0.2
-        wire< red@3:1
-        blue@1:1> 10.0.0.1>10.0.0.2
-        wire< blue@3:1
-    ",
-    );
+        red@1:1> 10.0.0.1>10.0.0.2 -> red@3:1
+        blue@1:1> 10.0.0.1>10.0.0.2 -> blue@3:1
+    ");
 }
 
 #[test]
 fn a_miss_is_told_with_the_tenants_own_port_and_the_packet_as_it_was_sent() {
-    both_networks(
-        &two_networks(),
+    both_versions(two_networks()).play(
         "
         [1.3] blue@1,2,3> flow add prio=0 actions=controller
         blue@1> flow add match=in_port=1 prio=5 actions=output:11,output:10
@@ -37,8 +31,7 @@ fn a_miss_is_told_with_the_tenants_own_port_and_the_packet_as_it_was_sent() {
 
 #[test]
 fn a_packet_out_into_a_virtual_link_is_a_packet_in_at_its_other_end() {
-    both_networks(
-        &two_networks(),
+    both_versions(two_networks()).play(
         "
         [1.3] blue@3> flow add prio=0 actions=controller
         blue@1> out in_port=controller actions=output:11 data=lldp
@@ -55,30 +48,23 @@ fn frames_of_vlans_do_not_cross_links_of_openflow_1_0() {
         // Blue's port 11 leads to its third switch; whatever comes by it there leaves by port 1. There a frame with a tag
         // meets no entry, whatever the entry's wildcards. At the edge tags are the tenant's. A packet with a tag is
         // refused, before a link and as come by one.
-        play_network(
-            &mut Stage::new(Version::V1_0, plans),
+        Stage::new(Version::V1_0, plans).play(
             "
             blue@1> flow add match=in_port=1 prio=5 actions=output:11
             blue@3> flow add match=in_port=11 prio=5 actions=output:1
-            blue@1:1> 10.0.0.1>10.0.0.2
-            wire< blue@3:1
+            blue@1:1> 10.0.0.1>10.0.0.2 -> blue@3:1
             only blue@1:1> vlan5:10.0.0.1>10.0.0.2
             blue@1< PACKET_IN 1 NO_MATCH vlan5:10.0.0.1>10.0.0.2
             only blue@1:1> vlan8197:10.0.0.1>10.0.0.2
             blue@1< PACKET_IN 1 NO_MATCH vlan8197:10.0.0.1>10.0.0.2
             blue@3> flow add match=in_port=1,dl_vlan=5 prio=9 actions=output:2
-            blue@3:1> vlan5:10.0.0.1>10.0.0.2
-            wire< blue@3:2
+            blue@3:1> vlan5:10.0.0.1>10.0.0.2 -> blue@3:2
             blue@1> out in_port=controller actions=strip_vlan,output:11 data=vlan9:10.0.0.1>10.0.0.2
             wire< blue@3:1[10.0.0.1>10.0.0.2]
-            only blue@1> out in_port=controller actions=output:11 data=vlan5:10.0.0.1>10.0.0.2
-            blue@1< 7 ERROR OFPBAC_BAD_ARGUMENT of type 13 xid 7
-            only blue@1> flow add match=in_port=1 prio=7 actions=mod_vlan_vid:5,output:11
-            blue@1< 7 ERROR OFPBAC_BAD_ARGUMENT of type 14 xid 7
-            only blue@1> flow add match=in_port=1,dl_vlan=5 prio=7 actions=output:11
-            blue@1< 7 ERROR OFPBAC_BAD_ARGUMENT of type 14 xid 7
-            only blue@3> flow add match=in_port=11 prio=7 actions=mod_vlan_vid:5,controller
-            blue@3< 7 ERROR OFPBAC_BAD_ARGUMENT of type 14 xid 7
+            only blue@1> out in_port=controller actions=output:11 data=vlan5:10.0.0.1>10.0.0.2 -> ERROR OFPBAC_BAD_ARGUMENT
+            only blue@1> flow add match=in_port=1 prio=7 actions=mod_vlan_vid:5,output:11 -> ERROR OFPBAC_BAD_ARGUMENT
+            only blue@1> flow add match=in_port=1,dl_vlan=5 prio=7 actions=output:11 -> ERROR OFPBAC_BAD_ARGUMENT
+            only blue@3> flow add match=in_port=11 prio=7 actions=mod_vlan_vid:5,controller -> ERROR OFPBAC_BAD_ARGUMENT
         ",
         );
     }
@@ -88,8 +74,7 @@ fn frames_of_vlans_do_not_cross_links_of_openflow_1_0() {
 /// 1.0).
 #[test]
 fn rules_of_vlans_become_one() {
-    play_network(
-        &mut Stage::new(Version::V1_0, two_networks()),
+    Stage::new(Version::V1_0, two_networks()).play(
         "
         blue@1> flow add match=in_port=1 prio=5 actions=controller
         blue@1> flow add match=in_port=1,dl_vlan=0xffff prio=5 actions=drop
@@ -106,21 +91,17 @@ fn rules_of_vlans_become_one() {
 #[test]
 fn ports_of_one_tenant_are_not_anothers() {
     // Port 3 of the first switch is blue's, by which red knows no port.
-    both_networks(
-        &two_networks(),
+    both_versions(two_networks()).play(
         "
-        only red@1> flow add match=in_port=1 prio=5 actions=output:3
-        red@1< 7 ERROR OFPBAC_BAD_OUT_PORT of type 14 xid 7
-        only red@1> out in_port=1 actions=output:3 data=10.0.0.1>10.0.0.2
-        red@1< 7 ERROR OFPBAC_BAD_OUT_PORT of type 13 xid 7
+        only red@1> flow add match=in_port=1 prio=5 actions=output:3 -> ERROR OFPBAC_BAD_OUT_PORT
+        only red@1> out in_port=1 actions=output:3 data=10.0.0.1>10.0.0.2 -> ERROR OFPBAC_BAD_OUT_PORT
     ",
     );
 }
 
 #[test]
 fn the_switch_is_described_as_the_tenants_own() {
-    both_networks(
-        &two_networks(),
+    both_versions(two_networks()).play(
         "
         [1.0] only blue@1> features
         [1.3] blue@1> features
@@ -128,12 +109,9 @@ fn the_switch_is_described_as_the_tenants_own() {
         [1.3] blue@1< 7 FEATURES b1 tables=14
         blue@1> flow add match=in_port=10 prio=5 actions=flood
         blue@1> flow add match= prio=6 actions=output:10,output:11
-        blue@1> stats flow
-        blue@1< 7 STATS flow prio=5 in_port=10 n=0 flood; prio=6 any n=0 output:10,output:11
-        blue@1> stats port
-        blue@1< 7 STATS port 1 10 11
-        blue@1> barrier
-        blue@1< 7 BARRIER_REPLY
+        blue@1> stats flow -> STATS flow prio=5 in_port=10 n=0 flood; prio=6 any n=0 output:10,output:11
+        blue@1> stats port -> STATS port 1 10 11
+        blue@1> barrier -> BARRIER_REPLY
     ",
     );
 }
@@ -148,8 +126,7 @@ fn a_shared_edge_port_tells_tenants_apart_by_their_hosts() {
     };
     // What is for everybody goes to the tenant's own host, by its address. What is for the other's host reaches nobody.
     // A stranger on the shared wire belongs to nobody.
-    both_networks(
-        &[plan(0), plan(1)],
+    both_versions(vec![plan(0), plan(1)]).play(
         "
         red,blue@1> flow add match=in_port=7 prio=5 actions=output:10
         red,blue@1> flow add match=in_port=10 prio=5 actions=output:10
@@ -158,10 +135,8 @@ fn a_shared_edge_port_tells_tenants_apart_by_their_hosts() {
         red,blue@1> flow add match=in_port=10,dl_dst=ff:ff:ff:ff:ff:ff prio=9 actions=output:7
         red,blue@2> flow add match=in_port=1 prio=5 actions=output:10
         red,blue@2> flow add match=in_port=10 prio=5 actions=output:1
-        red@1:7> 10.0.0.1>10.0.0.2 dl_src=02:00:00:00:10:00 dl_dst=02:00:00:00:10:09
-        wire< red@2:1
-        blue@1:7> 10.0.0.1>10.0.0.2 dl_src=02:00:00:00:10:01 dl_dst=02:00:00:00:10:09
-        wire< blue@2:1
+        red@1:7> 10.0.0.1>10.0.0.2 dl_src=02:00:00:00:10:00 dl_dst=02:00:00:00:10:09 -> red@2:1
+        blue@1:7> 10.0.0.1>10.0.0.2 dl_src=02:00:00:00:10:01 dl_dst=02:00:00:00:10:09 -> blue@2:1
         only red@2:1> 10.0.0.1>10.0.0.2 dl_src=02:00:00:00:10:09 dl_dst=ff:ff:ff:ff:ff:ff
         wire< red@1:7[dl_dst=02:00:00:00:10:00] blue@1:7[dl_dst=02:00:00:00:10:00]
         only blue@2:1> 10.0.0.1>10.0.0.2 dl_src=02:00:00:00:10:09 dl_dst=ff:ff:ff:ff:ff:ff
@@ -196,18 +171,15 @@ fn a_host_cannot_forge_a_tag() {
 
 #[test]
 fn a_link_that_moves_takes_its_entries_along_and_one_without_a_path_is_a_port_that_is_down() {
-    both_networks(
-        &two_networks(),
+    both_versions(two_networks()).play(
         "
         blue@1> flow add match=in_port=1 prio=5 actions=output:11
         blue@3> flow add match=in_port=11 prio=5 actions=output:1
-        blue@1:1> 10.0.0.1>10.0.0.2
-        wire< blue@3:1
+        blue@1:1> 10.0.0.1>10.0.0.2 -> blue@3:1
         note
         tags 3000
         not as noted 3
-        blue@1:1> 10.0.0.1>10.0.0.2
-        wire< blue@3:1
+        blue@1:1> 10.0.0.1>10.0.0.2 -> blue@3:1
         cut red 1:10-2:10 2:11-3:10
         red@1< PORT_STATUS MODIFY 10
         red@2< PORT_STATUS MODIFY 10
@@ -220,10 +192,8 @@ fn a_link_that_moves_takes_its_entries_along_and_one_without_a_path_is_a_port_th
         blue@2< PORT_STATUS MODIFY 11
         blue@3< PORT_STATUS MODIFY 10
         blue@3< PORT_STATUS MODIFY 11
-        ports blue@1 1
         blue@1:1> 10.0.0.1>10.0.0.2
-        blue@3> stats flow
-        blue@3< 7 STATS flow prio=5 in_port=11 n=2 output:1
+        blue@3> stats flow -> STATS flow prio=5 in_port=11 n=2 output:1
         cut blue
         blue@1< PORT_STATUS MODIFY 10
         blue@1< PORT_STATUS MODIFY 11
@@ -233,8 +203,7 @@ fn a_link_that_moves_takes_its_entries_along_and_one_without_a_path_is_a_port_th
         blue@3< PORT_STATUS MODIFY 11
         cut red
         same
-        blue@1:1> 10.0.0.1>10.0.0.2
-        wire< blue@3:1
+        blue@1:1> 10.0.0.1>10.0.0.2 -> blue@3:1
     ",
     );
 }

@@ -129,38 +129,30 @@ fn a_packet_out_does_not_leave_by_a_port_that_is_down_or_does_not_forward() {
 
 #[test]
 fn what_cannot_be_is_refused() {
-    let cases: [(&str, &str, &str); 7] = [
-        ("port=9 config=1 mask=1", "OFPPMFC_BAD_PORT", "OFPPMFC_BAD_PORT"),
-        // Blue's.
-        ("port=11 config=1 mask=1", "OFPPMFC_BAD_PORT", "OFPPMFC_BAD_PORT"),
-        (
-            "port=1 config=1 mask=1 mac=02:00:01:00:00:02",
-            "OFPPMFC_BAD_HW_ADDR",
-            "OFPPMFC_BAD_HW_ADDR",
-        ),
-        ("port=1 config=0x100 mask=0x100", "OFPBRC_EPERM", "OFPPMFC_BAD_CONFIG"),
-        // Spanning-tree frames alone cannot be kept out; on 1.3 there is no such bit.
-        ("port=1 config=8 mask=8", "OFPBRC_EPERM", "OFPPMFC_BAD_CONFIG"),
-        ("port=1 config=9 mask=9", "OFPBRC_EPERM", "OFPPMFC_BAD_CONFIG"),
-        ("port=1 advertise=1", "OFPBRC_EPERM", "OFPPMFC_BAD_ADVERTISE"),
-    ];
-    for version in VERSIONS {
-        let mut stage = Stage::new(version, two_networks());
-        let entries = stage.entries(1);
-        let (type_, of) = if version == Version::V1_0 { (15, 1) } else { (16, 2) };
-        for case in cases {
-            let code = [case.1, case.2][of - 1];
-            let told = stage.say(0, 1, &format!("port_mod {}", case.0));
-            assert_eq!(
-                told,
-                [format!("7 ERROR {code} of type {type_} xid 7")],
-                "{version:?} {case:?}"
-            );
-        }
-        assert_eq!(stage.entries(1), entries, "{version:?}");
-        // What is not to be changed may be anything.
-        assert_eq!(stage.say(0, 1, "port_mod port=1 config=0x108 mask=1"), [""; 0]);
-    }
+    // Port 11 is blue's. Spanning-tree frames alone cannot be kept out; on 1.3 there is no such bit. What is not to be
+    // changed may be anything.
+    both_versions(two_networks()).play(
+        "
+        note
+        only red@1> port_mod port=9 config=1 mask=1 -> ERROR OFPPMFC_BAD_PORT
+        only red@1> port_mod port=11 config=1 mask=1 -> ERROR OFPPMFC_BAD_PORT
+        only red@1> port_mod port=1 config=1 mask=1 mac=02:00:01:00:00:02 -> ERROR OFPPMFC_BAD_HW_ADDR
+        only red@1> port_mod port=1 config=0x100 mask=0x100
+        [1.0] red@1< 7 ERROR OFPBRC_EPERM of type 15 xid 7
+        [1.3] red@1< 7 ERROR OFPPMFC_BAD_CONFIG of type 16 xid 7
+        only red@1> port_mod port=1 config=8 mask=8
+        [1.0] red@1< 7 ERROR OFPBRC_EPERM of type 15 xid 7
+        [1.3] red@1< 7 ERROR OFPPMFC_BAD_CONFIG of type 16 xid 7
+        only red@1> port_mod port=1 config=9 mask=9
+        [1.0] red@1< 7 ERROR OFPBRC_EPERM of type 15 xid 7
+        [1.3] red@1< 7 ERROR OFPPMFC_BAD_CONFIG of type 16 xid 7
+        only red@1> port_mod port=1 advertise=1
+        [1.0] red@1< 7 ERROR OFPBRC_EPERM of type 15 xid 7
+        [1.3] red@1< 7 ERROR OFPPMFC_BAD_ADVERTISE of type 16 xid 7
+        as noted
+        only red@1> port_mod port=1 config=0x108 mask=1
+    ",
+    );
 }
 
 /// Spanning-tree frames are treated like other frames. A port that does not receive accepts none, and has no bit for
@@ -194,54 +186,42 @@ fn spanning_tree_frames_are_not_told_apart() {
 
 #[test]
 fn a_group_that_fails_over_does_so_for_a_port_that_was_taken_down() {
-    let mut stage = Stage::new(Version::V1_3, two_networks());
-    let group = "group add id=1 type=ff buckets=11@output:11|10@output:10";
-    both_say(&mut stage, 1, 2, group);
-    both_say(&mut stage, 1, 2, "flow add match=in_port=1 prio=5 actions=group:1");
-    both_say(&mut stage, 1, 3, "flow add match=in_port=10 prio=5 actions=output:1");
-    both_say(&mut stage, 1, 1, "flow add match=in_port=10 prio=5 actions=output:1");
-    let frame = packet("10.0.0.1>10.0.0.2");
     // A group that is written again counts from zero; but each count stands at its bucket.
-    for (port, bits, at, counts) in [
-        (11, 0, Some(3), "1(1 0)"),
-        (11, 1, Some(1), "1(0 1)"),
-        (10, 1, None, "1(0 0)"),
-        (11, 0, Some(3), "1(1 0)"),
-    ] {
-        set(&mut stage, 1, 2, port, bits);
-        let seen = stage.send(1, 2, 1, &frame);
-        assert_eq!(seen, stage.send_beside(1, 2, 1, &frame));
-        let to: Vec<u64> = seen.delivered.iter().map(|(_, switch, ..)| *switch).collect();
-        assert_eq!(to, Vec::from_iter(at), "{port} {bits}");
-        assert_eq!(stage.say(1, 2, "stats group"), [format!("7 STATS group 1:{counts}")]);
-    }
+    Stage::new(Version::V1_3, two_networks()).play(
+        "
+        blue@2> group add id=1 type=ff buckets=11@output:11|10@output:10
+        blue@2> flow add match=in_port=1 prio=5 actions=group:1
+        blue@1,3> flow add match=in_port=10 prio=5 actions=output:1
+        blue@2> port_mod port=11 config=0 mask=0x65
+        blue@2:1> 10.0.0.1>10.0.0.2 -> blue@3:1
+        only blue@2> stats group -> STATS group 1:1(1 0)
+        blue@2> port_mod port=11 config=1 mask=0x65
+        blue@2:1> 10.0.0.1>10.0.0.2 -> blue@1:1
+        only blue@2> stats group -> STATS group 1:1(0 1)
+        blue@2> port_mod port=10 config=1 mask=0x65
+        blue@2:1> 10.0.0.1>10.0.0.2
+        only blue@2> stats group -> STATS group 1:1(0 0)
+        blue@2> port_mod port=11 config=0 mask=0x65
+        blue@2:1> 10.0.0.1>10.0.0.2 -> blue@3:1
+        only blue@2> stats group -> STATS group 1:1(1 0)
+    ",
+    );
 }
 
 #[test]
 fn an_entry_that_no_port_in_use_could_have_is_refused_while_none_is() {
-    for version in VERSIONS {
-        let mut plans = two_networks();
-        plans[0].shared = vec![(1, 4, 7, [2, 0, 0, 0, 0x10, 0])];
-        let mut stage = Stage::new(version, plans);
-        // On 1.0 a frame with a tag does not pass by a link; on 1.3 a set that goes on sends by no port.
-        let (words, port, error) = match version {
-            Version::V1_0 => (
-                "flow add match=in_port=1 prio=5 actions=mod_vlan_vid:99,output:10",
-                10,
-                "ERROR OFPBAC_BAD_ARGUMENT",
-            ),
-            _ => (
-                "flow add match=in_port=1 prio=5 actions=write=output:7;goto=1",
-                7,
-                "ERROR OFPBIC_UNSUP_INST",
-            ),
-        };
-        for bits in [0, PORT_DOWN, NO_FWD] {
-            stage.say(0, 1, &format!("port_mod port={port} config={bits} mask=0x21"));
-            let told = stage.say(0, 1, words);
-            assert_eq!(told.len(), 1, "{version:?} {bits}: {told:?}");
-            assert!(told[0].contains(error), "{version:?} {bits}: {told:?}");
-        }
+    let mut plans = two_networks();
+    plans[0].shared = vec![(1, 4, 7, [2, 0, 0, 0, 0x10, 0])];
+    // On 1.0 a frame with a tag does not pass by a link; on 1.3 a set that goes on sends by no port.
+    for bits in [0, PORT_DOWN, NO_FWD] {
+        both_versions(plans.clone()).play(&format!(
+            "
+            [1.0] red@1> port_mod port=10 config={bits} mask=0x21
+            [1.0] only red@1> flow add match=in_port=1 prio=5 actions=mod_vlan_vid:99,output:10 -> ERROR OFPBAC_BAD_ARGUMENT
+            [1.3] red@1> port_mod port=7 config={bits} mask=0x21
+            [1.3] only red@1> flow add match=in_port=1 prio=5 actions=write=output:7;goto=1 -> ERROR OFPBIC_UNSUP_INST
+        "
+        ));
     }
 }
 

@@ -10,31 +10,18 @@ const BLUE: usize = 1;
 /// The switch's own forwarding does not separate tenants.
 #[test]
 fn normal_is_refused() {
-    for (version, plans) in VERSIONS
-        .into_iter()
-        .flat_map(|it| [(it, local(two_networks())), (it, local(big_networks()))])
-    {
-        let mut stage = Stage::new(version, plans);
-        let head = stage.head(BLUE, 1);
-        let mut all = vec![
-            "flow add prio=5 actions=normal",
-            "flow add match=in_port=1 prio=5 actions=output:1,normal",
-            "out in_port=controller actions=normal data=10.0.0.1>10.0.0.2",
-            "out in_port=1 actions=normal data=10.0.0.1>10.0.0.2",
-        ];
-        if version == Version::V1_3 {
-            all.push("group add id=1 type=indirect buckets=normal");
-            all.push("flow add prio=5 actions=write=normal");
-        }
-        for words in all {
-            let refused = stage.say(BLUE, head, words);
-            let is_said = |it: &String| it.contains("OFPBAC_BAD_OUT_PORT");
-            assert!(
-                matches!(&refused[..], [it] if is_said(it)),
-                "{version:?} {words}: {refused:?}"
-            );
-        }
-        assert_eq!(stage.say(BLUE, head, "stats flow").concat().matches("prio=5").count(), 0);
+    for plans in [local(two_networks()), local(big_networks())] {
+        both_versions(plans.clone()).play(
+            "
+            only blue@1> flow add prio=5 actions=normal -> ERROR OFPBAC_BAD_OUT_PORT
+            only blue@1> flow add match=in_port=1 prio=5 actions=output:1,normal -> ERROR OFPBAC_BAD_OUT_PORT
+            only blue@1> out in_port=controller actions=normal data=10.0.0.1>10.0.0.2 -> ERROR OFPBAC_BAD_OUT_PORT
+            only blue@1> out in_port=1 actions=normal data=10.0.0.1>10.0.0.2 -> ERROR OFPBAC_BAD_OUT_PORT
+            [1.3] only blue@1> group add id=1 type=indirect buckets=normal -> ERROR OFPBAC_BAD_OUT_PORT
+            [1.3] only blue@1> flow add prio=5 actions=write=normal -> ERROR OFPBAC_BAD_OUT_PORT
+            blue@1> stats flow -> STATS flow
+        ",
+        );
     }
 }
 
@@ -109,40 +96,34 @@ fn local_is_a_port_like_any() {
 
 #[test]
 fn local_comes_and_goes() {
+    let mut without = local(two_networks());
+    without[BLUE].edges.retain(|edge| edge.2 != LOCAL);
     for version in VERSIONS {
-        let number = if version == Version::V1_0 { 0xfffe } else { LOCAL };
         let mut stage = Stage::new(version, local(two_networks()));
-        both_say(&mut stage, BLUE, 1, "flow add match=in_port=1 prio=5 actions=local,output:10");
-        both_say(
-            &mut stage,
-            BLUE,
-            1,
-            "flow add match=in_port=LOCAL prio=5 flags=rem actions=output:1",
+        stage.play(
+            "
+            blue@1> flow add match=in_port=1 prio=5 actions=local,output:10
+            blue@1> flow add match=in_port=LOCAL prio=5 flags=rem actions=output:1
+        ",
         );
-        let mut plans = local(two_networks());
-        plans[BLUE].edges.retain(|edge| edge.2 != LOCAL);
-        let (maps, tags) = Stage::maps_from(2000, &plans);
+        let (maps, tags) = Stage::maps_from(2000, &without);
         stage.set_maps(&maps, 2000..=tags);
-        let told = stage.take_told();
-        let status = format!("PORT_STATUS DELETE {number}");
-        assert!(
-            told.iter().any(|(_, _, words)| words.starts_with(&status)),
-            "{version:?}: {told:?}"
+        stage.play(
+            "
+            [1.0] blue@1< PORT_STATUS DELETE 65534
+            [1.3] blue@1< PORT_STATUS DELETE 4294967294
+            blue@1< FLOW_REMOVED prio=5 in_port=LOCAL cookie=0x0 DELETE n=0
+            only blue@1> flow add match=in_port=1 prio=9 actions=local -> ERROR OFPBAC_BAD_OUT_PORT
+        ",
         );
-        assert!(told.iter().any(|(_, _, words)| words.starts_with("FLOW_REMOVED")), "{told:?}");
-        let refused = stage.say(BLUE, 1, "flow add match=in_port=1 prio=9 actions=local");
-        assert!(matches!(&refused[..], [it] if it.contains("BAD_OUT_PORT")), "{refused:?}");
         let (maps, tags) = Stage::maps_from(2000, &local(two_networks()));
         stage.set_maps(&maps, 2000..=tags);
-        let told = stage.take_told();
-        let status = format!("PORT_STATUS ADD {number}");
-        assert!(
-            told.iter().any(|(_, _, words)| words.starts_with(&status)),
-            "{version:?}: {told:?}"
-        );
-        assert_eq!(
-            stage.say(BLUE, 1, "flow add match=in_port=1 prio=9 actions=local"),
-            Vec::<String>::new()
+        stage.play(
+            "
+            [1.0] blue@1< PORT_STATUS ADD 65534
+            [1.3] blue@1< PORT_STATUS ADD 4294967294
+            blue@1> flow add match=in_port=1 prio=9 actions=local
+        ",
         );
     }
 }
@@ -157,19 +138,18 @@ fn a_link_between_local_ports() {
             ..Plan::default()
         };
         let mut stage = Stage::new(version, vec![red, Plan::default()]);
-        for switch in [1, 3] {
-            both_say(&mut stage, RED, switch, "flow add match=in_port=1 prio=5 actions=local");
-            both_say(
-                &mut stage,
-                RED,
-                switch,
-                "flow add match=in_port=LOCAL prio=5 actions=flood,controller",
-            );
-        }
-        for _ in 0..2 {
-            let seen = same(&mut stage, RED, 1, 1, &packet("10.0.0.1>10.0.0.2"));
-            assert_eq!((seen.delivered.len(), seen.told.len()), (1, 1), "{version:?}: {seen:?}");
-        }
+        stage.play(
+            "
+            red@1,3> flow add match=in_port=1 prio=5 actions=local
+            red@1,3> flow add match=in_port=LOCAL prio=5 actions=flood,controller
+            red@1:1> 10.0.0.1>10.0.0.2 -> red@3:1
+            [1.0] red@3< PACKET_IN 65534 ACTION 10.0.0.1>10.0.0.2
+            [1.3] red@3< PACKET_IN 4294967294 ACTION 10.0.0.1>10.0.0.2
+            red@1:1> 10.0.0.1>10.0.0.2 -> red@3:1
+            [1.0] red@3< PACKET_IN 65534 ACTION 10.0.0.1>10.0.0.2
+            [1.3] red@3< PACKET_IN 4294967294 ACTION 10.0.0.1>10.0.0.2
+        ",
+        );
         if version == Version::V1_3 {
             assert_eq!(stage.counted(RED, 3, LOCAL).0.map(|it| it.0), Some(2));
             stage.reconnect(3);
@@ -181,29 +161,23 @@ fn a_link_between_local_ports() {
 /// A switch without a mapped LOCAL port has no LOCAL.
 #[test]
 fn without_one_local_is_refused() {
-    for version in VERSIONS {
-        let mut stage = Stage::new(version, local(two_networks()));
-        for words in [
-            "flow add match=in_port=1 prio=5 actions=local",
-            "flow add match= prio=5 actions=output:2,local",
-            "flow add match=in_port=LOCAL prio=5 actions=output:1",
-            "out in_port=1 actions=local data=10.0.0.1>10.0.0.2",
-            "out in_port=local actions=output:1 data=10.0.0.1>10.0.0.2",
-        ] {
-            let refused = stage.say(RED, 1, words);
-            assert_eq!(refused.len(), 1, "{version:?} {words}: {refused:?}");
-            let is_out = words.contains("actions=local") || words.contains(",local");
-            assert_eq!(
-                refused[0].contains("BAD_OUT_PORT"),
-                is_out,
-                "{version:?} {words}: {refused:?}"
-            );
-        }
-        assert_eq!(stage.say(RED, 1, "stats flow").concat().matches("prio=5").count(), 0);
-    }
-    for version in VERSIONS {
-        let mut stage = Stage::new(version, big_networks());
-        let refused = stage.say(RED, 1, "flow add match=in_port=1 prio=5 actions=local");
-        assert!(matches!(&refused[..], [it] if it.contains("BAD_OUT_PORT")), "{refused:?}");
-    }
+    both_versions(local(two_networks())).play(
+        "
+        only red@1> flow add match=in_port=1 prio=5 actions=local -> ERROR OFPBAC_BAD_OUT_PORT
+        only red@1> flow add match= prio=5 actions=output:2,local -> ERROR OFPBAC_BAD_OUT_PORT
+        only red@1> flow add match=in_port=LOCAL prio=5 actions=output:1
+        [1.0] red@1< 7 ERROR OFPFMFC_EPERM of type 14 xid 7
+        [1.3] red@1< 7 ERROR OFPBMC_BAD_VALUE of type 14 xid 7
+        only red@1> out in_port=1 actions=local data=10.0.0.1>10.0.0.2 -> ERROR OFPBAC_BAD_OUT_PORT
+        only red@1> out in_port=local actions=output:1 data=10.0.0.1>10.0.0.2
+        [1.0] red@1< 7 ERROR OFPBRC_EPERM of type 13 xid 7
+        [1.3] red@1< 7 ERROR OFPBRC_BAD_PORT of type 13 xid 7
+        red@1> stats flow -> STATS flow
+    ",
+    );
+    both_versions(big_networks()).play(
+        "
+        only red@1> flow add match=in_port=1 prio=5 actions=local -> ERROR OFPBAC_BAD_OUT_PORT
+    ",
+    );
 }

@@ -81,17 +81,16 @@ fn among_too_many_rules_none_is_looked_for() {
 /// The packet continues in later tables, through groups, and where a group is treated separately.
 #[test]
 fn it_goes_on_to_later_tables() {
-    let mut stage = Stage::new(Version::V1_3, two_networks());
-    for words in [
-        "group add id=1 type=all buckets=output:11|output:10|output:1",
-        "flow add match=ip prio=5 actions=meta=5/ff;goto=1",
-        "flow add table=1 match=ip,metadata=0x5 prio=5 actions=write=group:1;goto=2",
-        "flow add table=2 prio=0 cookie=7 actions=controller",
-    ] {
-        both_say(&mut stage, BLUE, 1, words);
-    }
-    let seen = same_out(&mut stage, BLUE, &out("10.0.0.1>10.0.0.9"));
-    assert_eq!(seen.told.len(), 1, "{seen:?}");
+    Stage::new(Version::V1_3, two_networks()).play(
+        "
+        blue@1> group add id=1 type=all buckets=output:11|output:10|output:1
+        blue@1> flow add match=ip prio=5 actions=meta=5/ff;goto=1
+        blue@1> flow add table=1 match=ip,metadata=0x5 prio=5 actions=write=group:1;goto=2
+        blue@1> flow add table=2 prio=0 cookie=7 actions=controller
+        blue@1> out in_port=controller actions=table data=10.0.0.1>10.0.0.9 -> PACKET_IN 4294967293 NO_MATCH 10.0.0.1>10.0.0.9 metadata=0x5
+        wire< blue@1:1
+    ",
+    );
 }
 
 /// Packets that slices send do not enter a network.

@@ -3,8 +3,8 @@
 
 use crate::support::networks::both_say;
 use crate::support::shared_ports::{
-    BIG_FROM, BLUE, BROADCAST, RED, STRANGER, WHOLE, accept, address, all_same, big_plan, both,
-    destinations, frame, host, plan, plan_before_sharing, refuse, same,
+    BIG_FROM, BLUE, RED, address, all_same, big_plan, both, destinations, plan,
+    plan_before_sharing, refuse, same,
 };
 use crate::support::*;
 
@@ -98,18 +98,20 @@ fn so_it_is_on_big_switches() {
 #[test]
 fn a_port_comes_to_be_shared() {
     let mut stage = Stage::new(Version::V1_3, vec![plan_before_sharing(RED)]);
-    for words in [
-        "flow add prio=5 flags=rem actions=output:8;goto=1",
-        "flow add prio=7 match=dl_vlan=5 flags=rem actions=output:8",
-        "flow add prio=8 match=dl_dst=ff:ff:ff:ff:ff:ff flags=rem actions=output:8;goto=1",
-    ] {
-        accept(&mut stage, RED, 1, words);
-    }
+    stage.play(
+        "
+        red@1> flow add prio=5 flags=rem actions=output:8;goto=1
+        red@1> flow add prio=7 match=dl_vlan=5 flags=rem actions=output:8
+        red@1> flow add prio=8 match=dl_dst=ff:ff:ff:ff:ff:ff flags=rem actions=output:8;goto=1
+    ",
+    );
     let (maps, tags) = Stage::maps_from(2000, &[plan(RED)]);
     stage.set_maps(&maps, 2000..=tags);
-    let told = stage.take_told();
-    let removed: Vec<_> = told.iter().filter(|it| it.2.starts_with("FLOW_REMOVED")).collect();
-    assert!(matches!(removed[..], [it] if it.2.contains("prio=5")), "{told:?}");
-    let seen = stage.send(RED, 1, WHOLE, &frame(STRANGER, BROADCAST));
-    assert_eq!(seen.delivered, [(RED, 1, 8, frame(STRANGER, host(RED, 3)))]);
+    stage.play(
+        "
+        red@1< FLOW_REMOVED prio=5 any cookie=0x0 DELETE n=0
+        only red@1:1> 10.0.0.1>10.0.0.2 dl_src=02:00:00:00:66:06 dl_dst=ff:ff:ff:ff:ff:ff
+        wire< red@1:8[dl_dst=02:00:00:00:10:03]
+    ",
+    );
 }

@@ -1,7 +1,7 @@
 //! Tests of shared edge ports on OpenFlow 1.0. A rule that outputs to such a port must name the destination address.
 
 use crate::support::shared_ports::{
-    BLUE, BROADCAST, RED, WHOLE, accept, big_plan, frame, host, plan, stage_of,
+    BLUE, RED, WHOLE, accept, big_plan, frame, host, plan, stage_of,
 };
 use crate::support::*;
 
@@ -31,37 +31,35 @@ fn a_rule_that_names_no_destination_is_refused() {
             assert!(!stage.say(RED, head, "stats flow").concat().contains("prio=5"), "{actions}");
         }
     }
-    // One that does is served, by match or by action; and so is a PACKET_OUT.
-    let to = host(RED, 3);
-    accept(&mut stage, RED, 1, "flow add prio=5 match=dl_dst=02:00:00:00:10:03 actions=output:8");
-    let seen = stage.send(RED, 1, WHOLE, &frame(host(RED, 9), to));
-    assert_eq!(ports(&seen, RED), [8], "{seen:?}");
-    let named = "mod_dl_dst:02.00.00.00.10.03,output:8";
-    accept(&mut stage, RED, 1, &format!("flow add prio=4 actions={named}"));
-    let seen = stage.send(RED, 1, WHOLE, &frame(host(RED, 9), BROADCAST));
-    assert_eq!(ports(&seen, RED), [8], "{seen:?}");
-    let words = "out in_port=1 actions=mod_dl_dst:ff.ff.ff.ff.ff.ff,flood data=10.0.0.1>10.0.0.2";
-    let seen = stage.out(RED, 1, words);
-    let at_hosts = ports(&seen, RED).into_iter().filter(|port| [7, 8].contains(port));
-    assert_eq!(at_hosts.collect::<Vec<_>>(), [7, 7, 8], "{seen:?}");
+    // One that does is served, by match or by action; and so is a PACKET_OUT. The other tenant's port is at the same wire.
+    stage.play("
+        only red@1> flow add prio=5 match=dl_dst=02:00:00:00:10:03 actions=output:8
+        only red@1:1> 10.0.0.1>10.0.0.2 dl_src=02:00:00:00:10:09 dl_dst=02:00:00:00:10:03 -> red@1:8 blue@1:8
+        only red@1> flow add prio=4 actions=mod_dl_dst:02.00.00.00.10.03,output:8
+        only red@1:1> 10.0.0.1>10.0.0.2 dl_src=02:00:00:00:10:09 dl_dst=ff:ff:ff:ff:ff:ff
+        wire< red@1:8[dl_dst=02:00:00:00:10:03] blue@1:8[dl_dst=02:00:00:00:10:03]
+        only red@1> out in_port=1 actions=mod_dl_dst:ff.ff.ff.ff.ff.ff,flood data=10.0.0.1>10.0.0.2
+        wire< red@1:7[dl_dst=02:00:00:00:10:01] red@1:7[dl_dst=02:00:00:00:10:02] red@1:8[dl_dst=02:00:00:00:10:03]
+        wire< red@2:1[dl_dst=ff:ff:ff:ff:ff:ff]
+        wire< blue@1:7[dl_dst=02:00:00:00:10:01] blue@1:7[dl_dst=02:00:00:00:10:02] blue@1:8[dl_dst=02:00:00:00:10:03]
+    ");
 }
 
 /// The source address says who owns a packet that comes by a shared port: a controller gets no PACKET_IN for another
 /// tenant's address.
 #[test]
 fn a_source_that_a_rule_has_written_is_nobodys() {
-    let mut stage = stage_of(Version::V1_0);
-    let rule = "flow add prio=5 match=in_port=";
-    for actions in ["mod_dl_src:02.00.00.00.11.01,controller", "vendor:2320,controller"] {
-        let told = stage.say(RED, 1, &format!("{rule}7 actions={actions}"));
-        assert!(matches!(&told[..], [it] if it.contains("OFPBAC_BAD_OUT_PORT")), "{told:?}");
-    }
-    accept(&mut stage, RED, 1, &format!("{rule}7 actions=controller,mod_dl_src:02.00.00.00.11.01"));
-    // By its whole port all is the tenant's.
-    let actions = "mod_dl_src:02.00.00.00.11.01,controller";
-    accept(&mut stage, RED, 1, &format!("{rule}1 actions={actions}"));
-    let seen = stage.send(RED, 1, WHOLE, &frame(host(RED, 9), BROADCAST));
-    assert!(matches!(&seen.told[..], [(RED, 1, _)]), "{seen:?}");
+    // By its whole port, 1, all is the tenant's.
+    stage_of(Version::V1_0).play(
+        "
+        only red@1> flow add prio=5 match=in_port=7 actions=mod_dl_src:02.00.00.00.11.01,controller -> ERROR OFPBAC_BAD_OUT_PORT
+        only red@1> flow add prio=5 match=in_port=7 actions=vendor:2320,controller -> ERROR OFPBAC_BAD_OUT_PORT
+        red@1> flow add prio=5 match=in_port=7 actions=controller,mod_dl_src:02.00.00.00.11.01
+        red@1> flow add prio=5 match=in_port=1 actions=mod_dl_src:02.00.00.00.11.01,controller
+        red@1:1> 10.0.0.1>10.0.0.2 dl_src=02:00:00:00:10:09 dl_dst=ff:ff:ff:ff:ff:ff
+        red@1< PACKET_IN 1 ACTION 10.0.0.1>10.0.0.2
+    ",
+    );
 }
 
 /// A packet from a link is known by the tag of the link, also where the tenant reads no bytes of it. The buffered
@@ -90,18 +88,15 @@ fn nothing_of_a_packet_is_enough_to_have_it() {
 #[test]
 fn a_packet_out_to_the_controller_meets_no_rule() {
     let mut stage = stage_of(Version::V1_0);
-    accept(&mut stage, RED, 1, "flow add prio=5 actions=output:10");
-    for port in ["1", "7", "10", "none"] {
-        let words = format!(
-            "out in_port={port} actions=controller,mod_nw_src:10.0.0.9,controller data=10.0.0.1>10.0.0.2"
-        );
-        let seen = stage.out(RED, 1, &words);
-        assert_eq!(seen.delivered, []);
-        let told: Vec<_> = seen.told.iter().map(|it| it.2.as_str()).collect();
-        let own = if port == "none" { "65535" } else { port };
-        let expected = ["10.0.0.1>10.0.0.2", "10.0.0.9>10.0.0.2"]
-            .map(|it| format!("PACKET_IN {own} ACTION {it}"));
-        assert_eq!(told, expected, "{port}");
+    stage.play("red@1> flow add prio=5 actions=output:10");
+    for (port, told) in [("1", "1"), ("7", "7"), ("10", "10"), ("none", "65535")] {
+        let actions = "controller,mod_nw_src:10.0.0.9,controller";
+        stage.play(&format!(
+            "
+            red@1> out in_port={port} actions={actions} data=10.0.0.1>10.0.0.2 -> PACKET_IN {told} ACTION 10.0.0.1>10.0.0.2
+            red@1< PACKET_IN {told} ACTION 10.0.0.9>10.0.0.2
+        "
+        ));
     }
 }
 

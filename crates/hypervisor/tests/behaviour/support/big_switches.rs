@@ -3,13 +3,17 @@
 use super::*;
 
 /// Red has a switch on all three physical ones, with ports 1 and 2 on the first, 3 on the second, 4 on the third.
-pub fn stage(version: Version) -> Stage {
+pub fn plans() -> Vec<Plan> {
     let red = Plan {
         edges: vec![(1, 1, 1), (1, 2, 2), (2, 1, 3), (3, 1, 4)],
         big: vec![1, 2, 3],
         ..Plan::default()
     };
-    Stage::new(version, vec![red])
+    vec![red]
+}
+
+pub fn stage(version: Version) -> Stage {
+    Stage::new(version, plans())
 }
 
 pub fn say(stage: &mut Stage, words: &str) {

@@ -1,8 +1,8 @@
 //! The model that every behaviour test uses: one core, one switch, any number of tenants' controllers, in virtual time.
 //!
 //! Start reading at [`play`]: a scenario is text. [`World`] plays the scenario. [`request`] turns words into messages
-//! of either version, and [`describe`] turns messages into words. [`play_network`] plays scenarios of several switches
-//! on a [`Stage`].
+//! of either version, and [`describe`] turns messages into words. [`Stage::play`] plays a scenario of several
+//! switches.
 // What other test binaries leave unused, and `pub` that goes no further than the test binary.
 #![allow(dead_code, unused_imports, unreachable_pub)]
 
@@ -32,8 +32,8 @@ mod world;
 
 pub use agreement::tables_agree;
 pub use describe::describe;
-pub use network_script::{both_networks, play_network};
-pub use packets::{ONE_PACKET, announcement, but_for_the_port, name_of, packet, probe};
+pub use network_script::both_versions;
+pub use packets::{ONE_PACKET, announcement, but_for_the_port, changes, packet, probe};
 pub use places::{Plan, cut};
 pub use policy::policy;
 pub use replies::{at_once, is_divided};

@@ -1,7 +1,7 @@
 //! Frames by name. `10.1.0.1>10.1.0.2` is a UDP datagram, and `arp:10.1.0.1>10.1.0.2` is an ARP request. `vlan5:…` is
 //! the datagram with a VLAN tag: the number is the last 16 bits of the tag, so `vlan8197` is VLAN 5 with priority 1.
 //! `tp99:…` is the datagram to this port, `ttl1:…` is the datagram with this time to live, and `lldp` is a link probe.
-//! A name with `*3` has 3 more bytes of data.
+//! A name with `*3` has 3 more bytes of data. Behind a name, ` dl_src=… dl_dst=…` are other Ethernet addresses.
 
 use emulate::frame::build::{Path, host_mac};
 use fabric::discovery::{Discovery, Settings};
@@ -25,6 +25,14 @@ const TTL: usize = 14 + 8;
 
 /// The frame of a name.
 pub fn packet(name: &str) -> Vec<u8> {
+    if let Some((name, address)) = name.rsplit_once(' ') {
+        let mut frame = packet(name);
+        let (field, address) = address.split_once('=').unwrap();
+        let at = if field == "dl_dst" { 0 } else { 6 };
+        let octets = address.split(':').map(|octet| u8::from_str_radix(octet, 16).unwrap());
+        frame.splice(at..at + 6, octets);
+        return frame;
+    }
     if name == "lldp" {
         return lldp();
     }
@@ -76,6 +84,21 @@ pub fn name_of(data: &[u8]) -> String {
         Some(&[0x81, 0x00, high, low]) => format!("vlan{}:{name}", u16::from_be_bytes([high, low])),
         _ => name,
     }
+}
+
+/// What differs from the frame that was sent: its name, its Ethernet addresses.
+pub fn changes(sent: &[u8], got: &[u8]) -> Vec<String> {
+    let mut all = Vec::new();
+    if sent.get(12..) != got.get(12..) {
+        all.push(name_of(got));
+    }
+    for (field, at) in [("dl_dst", 0..6), ("dl_src", 6..12)] {
+        if sent.get(at.clone()) != got.get(at.clone()) {
+            let octets: Vec<String> = got[at].iter().map(|octet| format!("{octet:02x}")).collect();
+            all.push(format!("{field}={}", octets.join(":")));
+        }
+    }
+    all
 }
 
 /// The address of the host with this IP address.

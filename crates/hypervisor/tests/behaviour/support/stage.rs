@@ -58,6 +58,14 @@ impl Seen {
         self.told.sort();
         self
     }
+
+    /// What has been seen later, too.
+    pub fn and(mut self, later: Seen) -> Seen {
+        self.delivered.extend(later.delivered);
+        self.told.extend(later.told);
+        self.endless |= later.endless;
+        self
+    }
 }
 
 /// Tables of a switch that a tenant with a network does not see.
@@ -361,13 +369,14 @@ impl Stage {
 
     /// A controller's PACKET_OUT, on the real network.
     pub fn out(&mut self, tenant: usize, switch: u64, words: &str) -> Seen {
-        self.said(tenant, switch, words).sorted()
+        self.said(tenant, switch, &[words]).sorted()
     }
 
-    /// What is seen of a controller's message, in the order in which tenants are told.
-    pub fn said(&mut self, tenant: usize, switch: u64, words: &str) -> Seen {
+    /// What is seen of messages that a controller sends one behind the other, in the order in which tenants are told.
+    pub fn said(&mut self, tenant: usize, switch: u64, all: &[&str]) -> Seen {
         self.seen = Seen::default();
-        self.speak(tenant, switch, words);
+        all.iter().for_each(|words| self.hand(tenant, switch, words));
+        self.pump();
         self.cores.iter().for_each(has_words);
         std::mem::take(&mut self.seen)
     }
