@@ -338,7 +338,7 @@ fn what_one_member_alone_refuses_is_taken_back_on_the_others() {
             "
             only red@1> flow add match=in_port=2 prio=4 actions=output:3
             note
-            refuses {member} flows
+            refuses {member} flows groups
             only red@1> flow add match=ip prio=5 actions=output:4
             [1.0] red@1< 7 ERROR OFPFMFC_ALL_TABLES_FULL of type 14 xid 7
             [1.3] red@1< 7 ERROR OFPFMFC_TABLE_FULL of type 14 xid 7
@@ -348,7 +348,7 @@ fn what_one_member_alone_refuses_is_taken_back_on_the_others() {
             only red@1> flow add match=ip prio=5 actions=output:4
             only red@1> flow delete match=ip prio=5 actions=output:4
             as noted
-            [1.3] refuses {member} groups
+            [1.3] refuses {member} flows groups
             [1.3] only red@1> group add id=1 type=all buckets=output:4 -> ERROR OFPGMFC_OUT_OF_GROUPS
             [1.3] only red@1> barrier -> BARRIER_REPLY
             [1.3] as noted

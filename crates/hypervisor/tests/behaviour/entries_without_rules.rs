@@ -66,13 +66,16 @@ fn they_end_when_their_time_is_over() {
 #[test]
 fn they_stay_if_they_have_no_timeouts() {
     for version in VERSIONS {
-        let mut stage = stage(version);
-        for rule in UNPLACED {
-            both_tell(&mut stage, &format!("flow add {rule} flags=rem actions=output:2"));
-        }
-        stage.wait(20);
-        both_tell(&mut stage, "stats flow");
-        both_tell(&mut stage, "stats aggregate");
+        stage(version).play(
+            "
+            red@1> flow add prio=5 match=in_port=10 flags=rem actions=output:2
+            red@1> flow add prio=6 match=in_port=10,dl_vlan=9 flags=rem actions=output:2
+            red@1> flow add prio=65535 match=in_port=1 flags=rem actions=output:2
+            wait 20
+            red@1> stats flow -> same
+            red@1> stats aggregate -> STATS aggregate flows=3 n=0
+        ",
+        );
     }
 }
 
@@ -80,23 +83,29 @@ fn they_stay_if_they_have_no_timeouts() {
 /// timeouts.
 #[test]
 fn they_begin_anew_when_they_are_added_again() {
+    let rule = "flow add match=in_port=10 prio=5 idle=4 flags=rem cookie=7 actions=output:2";
     for version in VERSIONS {
-        let mut stage = stage(version);
-        let rule = "flow add match=in_port=10 prio=5 idle=4 flags=rem cookie=7 actions=output:2";
-        for (words, wait) in [
-            (rule, 3),
-            (rule, 3),
-            ("flow modify match=in_port=10 cookie=7 actions=drop", 1),
-            (rule, 2),
-            ("flow delete match=in_port=10", 1),
-            (rule, 3),
-            ("stats flow", 1),
-            ("stats flow", 1),
-        ] {
-            both_tell(&mut stage, words);
-            stage.wait(wait);
-        }
-        assert_eq!(both_tell(&mut stage, "stats flow"), ["7 STATS flow"]);
+        stage(version).play(&format!(
+            "
+            red@1> {rule}
+            wait 3
+            red@1> {rule}
+            wait 3
+            red@1> flow modify match=in_port=10 cookie=7 actions=drop
+            wait 1
+            same
+            red@1> {rule}
+            wait 2
+            red@1> flow delete match=in_port=10 -> same
+            wait 1
+            red@1> {rule}
+            wait 3
+            red@1> stats flow -> same
+            wait 1
+            same
+            red@1> stats flow -> STATS flow
+        "
+        ));
     }
 }
 
@@ -127,16 +136,20 @@ fn they_end_in_time_when_their_link_loses_and_finds_its_way() {
 #[test]
 fn they_end_after_a_restart() {
     let mut stage = stage(Version::V1_0);
-    let rule = "flow add match=in_port=10 prio=5 hard=4 flags=rem actions=output:2";
-    both_tell(&mut stage, rule);
-    stage.wait(3);
+    stage.play(
+        "
+        red@1> flow add match=in_port=10 prio=5 hard=4 flags=rem actions=output:2
+        wait 3
+    ",
+    );
     stage.reconnect(1);
-    stage.wait(3);
-    assert_eq!(stage.take_told(), []);
-    stage.wait(1);
-    let told = stage.take_told();
-    let [(RED, 1, words)] = &told[..] else { panic!("{told:?}") };
-    assert!(words.contains("HARD_TIMEOUT"), "{words}");
+    stage.play(
+        "
+        only wait 3
+        only wait 1
+        red@1< FLOW_REMOVED prio=5 in_port=10 cookie=0x0 HARD_TIMEOUT n=0
+    ",
+    );
 }
 
 /// The rules on a member that receives no packet of the entry may time out. The entry stays.

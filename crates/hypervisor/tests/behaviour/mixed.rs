@@ -32,15 +32,16 @@ fn frame(tag: &str) -> Vec<u8> {
 #[test]
 fn frames_without_tags_cross_links_between_versions_both_ways() {
     for versions in ALL.into_iter().filter(is_mixed) {
-        let mut stage = Stage::mixed(versions, two_networks(), 0);
-        for near in [1, 3] {
-            both_say(&mut stage, 1, near, "flow add match=in_port=1 prio=5 actions=output:11");
-            both_say(&mut stage, 1, near, "flow add match=in_port=11 prio=5 actions=output:1");
-        }
+        // A frame with a tag meets no entry that sends there.
         for (near, far) in [(1, 3), (3, 1)] {
-            let seen = same(&mut stage, 1, near, 1, &frame(""));
-            assert_eq!(seen.delivered, [(1, far, 1, frame(""))], "{versions:?}");
-            // With one it meets no entry that sends there.
+            let mut stage = Stage::mixed(versions, two_networks(), 0);
+            stage.play(&format!(
+                "
+                blue@1,3> flow add match=in_port=1 prio=5 actions=output:11
+                blue@1,3> flow add match=in_port=11 prio=5 actions=output:1
+                blue@{near}:1> 10.0.0.1>10.0.0.2 -> blue@{far}:1
+            "
+            ));
             for tag in ["vlan5:", "vlan8197:"] {
                 let seen = stage.send(1, near, 1, &frame(tag));
                 assert_eq!(seen.delivered, [], "{versions:?}: {tag}");
@@ -82,31 +83,24 @@ fn what_an_entry_makes_of_tags_is_followed() {
 /// ports.
 #[test]
 fn nothing_with_a_tag_crosses() {
-    let mut stage = Stage::mixed([V1_3, V1_3, V1_0], two_networks(), 0);
-    for words in [
-        "flow add match=in_port=1,dl_vlan=9 prio=7 actions=output:11",
-        "flow add match=in_port=1,dl_vlan=5 prio=7 actions=mod_vlan_vid:9,output:11",
-        "flow add match=vlan_tci=0x1000/0x1000 prio=7 actions=output:11",
-        "flow add match=dl_vlan=0xffff prio=7 actions=push_vlan:8100,output:11",
-        "out in_port=controller actions=output:11 data=vlan9:10.0.0.1>10.0.0.2",
-    ] {
-        let refused = stage.say(1, 1, words);
-        assert_eq!(refused.len(), 1, "{words}: {refused:?}");
-        assert!(refused[0].contains("OFPBAC_BAD_ARGUMENT"), "{words}: {refused:?}");
-    }
-    both_say(&mut stage, 1, 2, "flow add match=in_port=10 actions=controller");
-    for words in [
-        "out in_port=1 actions=flood data=vlan9:10.0.0.1>10.0.0.2",
-        "out in_port=1 actions=output:10 data=vlan9:10.0.0.1>10.0.0.2",
-    ] {
-        let seen = stage.out(1, 1, words);
-        assert_eq!((seen.delivered.len(), seen.told.len()), (0, 1), "{words}: {seen:?}");
-        assert!(seen.told[0].2.contains("vlan9:10.0.0.1"), "{words}: {seen:?}");
-    }
-    // An entry for exactly such frames, too.
-    assert_eq!(stage.say(1, 1, "flow add match=in_port=1,dl_vlan=9 actions=flood"), [""; 0]);
-    let seen = stage.send(1, 1, 1, &frame("vlan9:"));
-    assert_eq!((seen.delivered.len(), seen.told.len()), (0, 1), "{seen:?}");
+    // An entry for exactly such frames, too, sends them to the other ports.
+    Stage::mixed([V1_3, V1_3, V1_0], two_networks(), 0).play(
+        "
+        only blue@1> flow add match=in_port=1,dl_vlan=9 prio=7 actions=output:11 -> ERROR OFPBAC_BAD_ARGUMENT
+        only blue@1> flow add match=in_port=1,dl_vlan=5 prio=7 actions=mod_vlan_vid:9,output:11 -> ERROR OFPBAC_BAD_ARGUMENT
+        only blue@1> flow add match=vlan_tci=0x1000/0x1000 prio=7 actions=output:11 -> ERROR OFPBAC_BAD_ARGUMENT
+        only blue@1> flow add match=dl_vlan=0xffff prio=7 actions=push_vlan:8100,output:11 -> ERROR OFPBAC_BAD_ARGUMENT
+        only blue@1> out in_port=controller actions=output:11 data=vlan9:10.0.0.1>10.0.0.2 -> ERROR OFPBAC_BAD_ARGUMENT
+        blue@2> flow add match=in_port=10 actions=controller
+        only blue@1> out in_port=1 actions=flood data=vlan9:10.0.0.1>10.0.0.2
+        blue@2< PACKET_IN 10 ACTION vlan9:10.0.0.1>10.0.0.2
+        only blue@1> out in_port=1 actions=output:10 data=vlan9:10.0.0.1>10.0.0.2
+        blue@2< PACKET_IN 10 ACTION vlan9:10.0.0.1>10.0.0.2
+        only blue@1> flow add match=in_port=1,dl_vlan=9 actions=flood
+        only blue@1:1> vlan9:10.0.0.1>10.0.0.2
+        blue@2< PACKET_IN 10 ACTION vlan9:10.0.0.1>10.0.0.2
+    ",
+    );
 }
 
 #[test]
@@ -114,17 +108,15 @@ fn a_packet_out_crosses_as_well_and_may_look_as_if_it_had() {
     for versions in ALL.into_iter().filter(is_mixed) {
         let mut stage = Stage::mixed(versions, two_networks(), 0);
         for (near, far) in [(1, 3), (3, 1)] {
-            both_say(&mut stage, 1, far, "flow add match=in_port=11 prio=5 actions=output:1");
-            for words in ["output:11", "flood", "mod_dl_src:02.00.00.00.00.77,output:11"] {
-                let words = format!("out in_port=1 actions={words} data=10.0.0.1>10.0.0.2");
-                let seen = stage.out(1, near, &words);
-                assert_eq!(seen, stage.out_beside(1, near, &words), "{versions:?}: {words}");
-                assert!(seen.delivered.len() + seen.told.len() > 0, "{versions:?}: {words}");
-            }
-            let words = "out in_port=11 actions=table data=10.0.0.1>10.0.0.2";
-            let seen = stage.out(1, far, words);
-            assert_eq!(seen, stage.out_beside(1, far, words), "{versions:?}: {words}");
-            assert_eq!(seen.delivered.len() + seen.told.len(), 1, "{versions:?}: {words}");
+            stage.play(&format!(
+                "
+                blue@{far}> flow add match=in_port=11 prio=5 actions=output:1
+                blue@{near}> out in_port=1 actions=output:11 data=10.0.0.1>10.0.0.2 -> same
+                blue@{near}> out in_port=1 actions=flood data=10.0.0.1>10.0.0.2 -> same
+                blue@{near}> out in_port=1 actions=mod_dl_src:02.00.00.00.00.77,output:11 data=10.0.0.1>10.0.0.2 -> same
+                blue@{far}> out in_port=11 actions=table data=10.0.0.1>10.0.0.2 -> blue@{far}:1
+            "
+            ));
         }
     }
 }
@@ -223,17 +215,17 @@ fn groups_send_frames_without_tags() {
 /// A merged action set may change the tag, so a set that may be merged uses no group with such a link.
 #[test]
 fn sets_that_are_merged_do_not_send_there() {
-    let mut stage = Stage::mixed([V1_3, V1_3, V1_0], two_networks(), 0);
-    both_say(&mut stage, 1, 1, "group add id=1 type=indirect buckets=output:11");
-    both_say(&mut stage, 1, 1, "group add id=2 type=indirect buckets=output:10");
-    for match_ in ["dl_vlan=0xffff", "vlan_tci=0x1000/0x1000", ""] {
-        let words = format!("flow add match={match_} prio=5 actions=write=group:1;goto=1");
-        let told = stage.say(1, 1, &words).join("");
-        assert!(told.contains("OFPBIC_UNSUP_INST"), "{match_}: {told}");
-    }
-    both_say(&mut stage, 1, 1, "flow add match= prio=5 actions=write=group:2;goto=1");
-    let told = stage.say(1, 1, "group modify id=2 type=indirect buckets=group:1").join("");
-    assert!(told.contains("OFPGMFC_EPERM"), "{told}");
+    Stage::mixed([V1_3, V1_3, V1_0], two_networks(), 0).play(
+        "
+        blue@1> group add id=1 type=indirect buckets=output:11
+        blue@1> group add id=2 type=indirect buckets=output:10
+        only blue@1> flow add match=dl_vlan=0xffff prio=5 actions=write=group:1;goto=1 -> ERROR OFPBIC_UNSUP_INST
+        only blue@1> flow add match=vlan_tci=0x1000/0x1000 prio=5 actions=write=group:1;goto=1 -> ERROR OFPBIC_UNSUP_INST
+        only blue@1> flow add match= prio=5 actions=write=group:1;goto=1 -> ERROR OFPBIC_UNSUP_INST
+        blue@1> flow add match= prio=5 actions=write=group:2;goto=1
+        only blue@1> group modify id=2 type=indirect buckets=group:1 -> ERROR OFPGMFC_EPERM
+    ",
+    );
 }
 
 proptest! {

@@ -203,6 +203,7 @@ fn a_link_that_moves_takes_its_entries_along_and_one_without_a_path_is_a_port_th
         blue@3< PORT_STATUS MODIFY 11
         cut red
         same
+        tags 2000
         blue@1:1> 10.0.0.1>10.0.0.2 -> blue@3:1
     ",
     );

@@ -14,7 +14,7 @@
 //! lose blue@1 2 | find blue@1 2                        a member of a big switch is lost, and comes back
 //! restart blue@1                                       a big switch is restarted
 //! refuses 1 2 | refuses 1                              physical switch 1 refuses the second change from now on, or none
-//! refuses 1 flows | groups | chains                    it refuses all FLOW_MODs, all GROUP_MODs, groups that name groups
+//! refuses 1 flows groups chains                        it refuses FLOW_MODs, GROUP_MODs, and groups that name groups
 //! wait 5                                               seconds pass
 //! note | as noted | not as noted 1                     the entries of physical switches: all, all, and one of them
 //! groups 6 0 0                                         how many groups the physical switches have
@@ -93,7 +93,7 @@ impl Player<'_> {
             }
             "cut" => {
                 let links = second.split_whitespace().map(link).collect();
-                let [seen, beside] = self.stage.cut(tenant(first), links, 2000);
+                let [seen, beside] = self.stage.cut(tenant(first), links, 3000);
                 self.take(seen, is_same.then_some(beside), done);
             }
             "tags" => {
@@ -110,13 +110,13 @@ impl Player<'_> {
                 self.seen.told = self.stage.take_told();
             }
             "refuses" => {
-                let faults = match second {
-                    "" => Vec::new(),
-                    "flows" => vec![Fault::RefuseFlowMods { every: 1 }],
-                    "groups" => vec![Fault::RefuseGroupMods { every: 1 }],
-                    "chains" => vec![Fault::RefuseChaining],
-                    nth => vec![Fault::RefuseOnce { nth: nth.parse().unwrap() }],
-                };
+                let faults = second.split_whitespace().map(|which| match which {
+                    "flows" => Fault::RefuseFlowMods { every: 1 },
+                    "groups" => Fault::RefuseGroupMods { every: 1 },
+                    "chains" => Fault::RefuseChaining,
+                    nth => Fault::RefuseOnce { nth: nth.parse().unwrap() },
+                });
+                let faults = faults.collect();
                 self.stage.plant(first.parse().unwrap(), faults);
             }
             "wait" => {

@@ -110,8 +110,6 @@ pub struct Stage {
     refused: BTreeMap<u64, Vec<(TenantId, u32)>>,
     /// A physical switch, the type of the message that it refuses next, and with which error.
     refuses: Option<(u64, u8, ErrorCode)>,
-    /// Who does not hear of new maps.
-    away: Option<u64>,
     /// What each physical switch was sent and did not refuse.
     sent: Vec<Vec<Vec<u8>>>,
     policy: Arc<Policy>,
@@ -187,7 +185,6 @@ impl Stage {
             deaf: BTreeSet::new(),
             refused: BTreeMap::new(),
             refuses: None,
-            away: None,
             sent: vec![Vec::new(); SWITCHES as usize],
             policy: Arc::new(Policy::default()),
             now: 0,
@@ -437,16 +434,6 @@ impl Stage {
         }
         self.pump();
         references
-    }
-
-    /// A frame comes in at a port of a physical switch that no host is at.
-    pub fn send_at(&mut self, switch: u64, port: u32, frame: &[u8]) -> Seen {
-        self.seen = Seen::default();
-        let point = Point { switch: SwitchIndex(switch as usize - 1), port };
-        let journey = self.physical.inject_at(self.now, point, frame);
-        self.take(journey);
-        self.pump();
-        std::mem::take(&mut self.seen).sorted()
     }
 
     fn host(&self, tenant: usize, switch: u64, port: u32) -> usize {

@@ -1,13 +1,10 @@
 //! The port counters of tenants on the stage, and what the stage's cores report to each other for these counters.
 
-use super::{LLDP_KEY, Stage, keep, shake_hands};
+use super::{LLDP_KEY, Stage, shake_hands};
 use crate::support::{frames, request};
 use emulate::{SessionId, SwitchIndex};
-use fabric::embedding::SwitchMap;
 use hypervisor::{Count, Counts, Event, Instant, Settings, Switch, TenantId};
 use openflow::Version;
-use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
 
 /// Packets and bytes that a port has received and sent; nothing is "not counted".
 pub type Counted = (Option<(u64, u64)>, Option<(u64, u64)>);
@@ -94,45 +91,6 @@ impl Stage {
         let counts = Counts { tenant, received: Some(received.collect()) };
         let now = Instant(self.now);
         self.cores[to as usize - 1].handle_counts_told(from, counts, now);
-    }
-
-    /// New maps come into force while one switch is away.
-    pub fn set_maps_while_away(
-        &mut self,
-        switch: u64,
-        maps: &BTreeMap<u64, SwitchMap>,
-        tags: RangeInclusive<u16>,
-    ) {
-        self.away = Some(switch);
-        self.set_maps(maps, tags);
-        self.away = None;
-        self.reconnect(switch);
-    }
-
-    /// New maps come into force, and with the messages to one switch about them, or before that, its connection breaks.
-    pub fn set_maps_and_lose(
-        &mut self,
-        switch: u64,
-        is_told: bool,
-        maps: &BTreeMap<u64, SwitchMap>,
-        tags: RangeInclusive<u16>,
-    ) {
-        self.away = Some(switch);
-        self.set_maps(maps, tags);
-        self.away = None;
-        let (at, now) = (switch as usize - 1, Instant(self.now));
-        let core = &mut self.cores[at];
-        core.handle_policy(self.policy.clone(), now);
-        while let Some((number, operations)) = core.poll_store() {
-            operations.into_iter().for_each(|operation| keep(&mut self.stores[at], operation));
-            core.handle_stored(number, now);
-        }
-        let told = core.switch_outbox().as_slice().to_vec();
-        for message in frames(&told).filter(|_| is_told) {
-            self.physical.handle_message(self.now, SwitchIndex(at), &message);
-        }
-        self.physical.take_output(SwitchIndex(at), SessionId::MAIN);
-        self.reconnect(switch);
     }
 
     /// How many quarters of a second have begun.

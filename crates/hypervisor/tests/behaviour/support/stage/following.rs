@@ -25,9 +25,7 @@ impl Stage {
         let policy = Arc::new(Policy { tenants, maps, tags: Some(tags), ..Policy::default() });
         let now = Instant(self.now);
         self.policy = policy.clone();
-        let away = self.away.map(|switch| switch as usize - 1);
-        let cores = self.cores.iter_mut().enumerate().filter(|(at, _)| Some(*at) != away);
-        cores.for_each(|(_, core)| core.handle_policy(policy.clone(), now));
+        self.cores.iter_mut().for_each(|core| core.handle_policy(policy.clone(), now));
         let plans = big_switch::plans(&policy);
         for big in &mut self.bigs {
             let own = |plan: &&big_switch::Plan| usize::from(plan.tenant.0) == big.tenant + 1;
