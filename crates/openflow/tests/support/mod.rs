@@ -14,6 +14,18 @@ pub mod samples_v10;
 pub mod samples_v13;
 pub mod samples_v13_multipart;
 
+use openflow::{Version, v10, v13};
+use std::collections::BTreeSet;
+
+/// The message types of a version that the codec has names for.
+pub fn named_types(version: Version) -> BTreeSet<u8> {
+    let name = |type_: u8| match version {
+        Version::V1_0 => v10::MessageType(type_).name(),
+        _ => v13::MessageType(type_).name(),
+    };
+    (0..=u8::MAX).filter(|type_| name(*type_).is_some()).collect()
+}
+
 /// Says loudly that a test is skipped, past the test runner's capture; under CI=true that is a failure.
 pub fn skip(test: &str, why: &str) {
     use std::io::Write as _;
