@@ -6,9 +6,12 @@ mod common;
 use common::{Peer, path};
 use emulate::controller::malformed_messages;
 use emulate::{Config, Instructions, frame};
+use openflow::error::Error;
+use openflow::error::v13::BAD_REQUEST_BAD_TYPE as BAD_TYPE;
 use openflow::v13::{Action, FlowMod, Instruction, MatchBuf, Message, Oxm, OxmField, PortNo};
 use openflow::{ListBuf, Version};
 use proptest::prelude::*;
+use std::collections::BTreeSet;
 
 /// Frames of both versions to begin from: right ones, and wrong ones.
 fn seeds(version: Version) -> Vec<Vec<u8>> {
@@ -45,6 +48,27 @@ fn seeds(version: Version) -> Vec<Vec<u8>> {
     }
     seeds.push(frame);
     seeds
+}
+
+/// A message that only switches send is refused by its type, also if its body cannot be read.
+#[test]
+fn the_type_is_refused_whatever_the_body() {
+    for version in [Version::V1_0, Version::V1_3] {
+        for type_ in 0..=u8::MAX {
+            // Some of these lengths are right for the type.
+            let is_refused = (8..=80).step_by(8).map(|length: u8| {
+                let mut peer = Peer::connected(version, Config::new(1, 4));
+                let mut message = vec![0; length.into()];
+                message[..4].copy_from_slice(&[version.0, type_, 0, length]);
+                peer.send(&message);
+                let answers = peer.frames();
+                let error = answers.iter().find(|frame| frame[1] == Error::TYPE);
+                error.is_some_and(|frame| Error::parse(&frame[8..]).unwrap().code == BAD_TYPE)
+            });
+            let outcomes: BTreeSet<bool> = is_refused.collect();
+            assert_eq!(outcomes.len(), 1, "{version:?}: type {type_}");
+        }
+    }
 }
 
 fn packets() -> Vec<Vec<u8>> {
