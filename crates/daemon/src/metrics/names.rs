@@ -119,3 +119,20 @@ pub(super) fn error(version: u8, error: Option<(u16, u16)>) -> String {
         None => format!("{type_}/{code}"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use openflow::{v10, v13};
+
+    #[test]
+    fn every_message_type_has_its_name() {
+        for type_ in 0..=u8::MAX {
+            let names = [(1, v10::MessageType(type_).name()), (4, v13::MessageType(type_).name())];
+            for (version, name) in names {
+                let shown = message_type(version, type_).map(str::to_uppercase);
+                assert_eq!(shown.as_deref(), name, "type {type_} of version {version}");
+            }
+        }
+    }
+}

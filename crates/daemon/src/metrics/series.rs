@@ -13,8 +13,8 @@ use super::kinds::{Direction, DropReason, Kind, Rejection};
 use super::names;
 use super::totals::{Sums, TenantTotals, Totals};
 
-/// OpenFlow message types with a counter of their own; all others share the last one.
-pub(super) const TYPES: usize = 31;
+/// OpenFlow message types with a counter of their own; all others share the last one, as in the core.
+pub(super) const TYPES: usize = hypervisor::counters::TYPES - 1;
 
 /// Messages by OpenFlow type, for one direction.
 #[derive(Debug)]
