@@ -28,8 +28,6 @@ const AGAIN: Duration = Duration::from_millis(20);
 
 /// The pairs that are traced in one step, which takes a fraction of a millisecond.
 const SLICE: usize = 64;
-/// The nice value of this thread while it follows flows.
-const NICE: i32 = 10;
 /// The shortest time between two readings of flow entries and measured rates.
 const REST: Duration = Duration::from_millis(50);
 
@@ -99,12 +97,8 @@ impl Worker {
     }
 
     pub(super) fn run(mut self) {
-        let (mut again, mut rest, mut is_behind, mut gives_way) = (None, None, false, false);
+        let (mut again, mut rest, mut is_behind) = (None, None, false);
         loop {
-            if self.setup.tracks_flows() && !gives_way {
-                gives_way = true;
-                give_way();
-            }
             let due = [self.state.next_due(), self.labeller.next_due()].into_iter().flatten().min();
             let due = due.map(|due| self.origin + Duration::from_nanos(due.0));
             let due = match is_behind {
@@ -336,15 +330,5 @@ impl Worker {
                 false => tracing::warn!(%a, %b, "a link is down"),
             }
         }
-    }
-}
-
-/// Lets shards run first from now on: a label may be a little late, a PACKET_IN may not. Without flows to follow this
-/// is not necessary: the thread has little work, and failed links must be known at once.
-fn give_way() {
-    let given = rustix::process::getpriority_process(None)
-        .and_then(|now| rustix::process::setpriority_process(None, now.max(NICE)));
-    if let Err(error) = given {
-        tracing::debug!(%error, "the thread that follows flows keeps its priority");
     }
 }
