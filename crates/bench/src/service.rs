@@ -108,7 +108,7 @@ impl Service {
     }
 
     fn service_at(&self, at: u64) -> u64 {
-        let is_fast = self.delay == Delay::ChangesSpeed && (at / SAME_SPEED_NS) % 2 == 0;
+        let is_fast = self.delay == Delay::ChangesSpeed && (at / SAME_SPEED_NS).is_multiple_of(2);
         if is_fast { self.service_ns / FASTER } else { self.service_ns }
     }
 
