@@ -1,6 +1,7 @@
 //! Bytes on their way to one peer.
 
 use alloc::vec::Vec;
+use core::cell::Cell;
 
 /// A bounded run of messages that the driver takes from the front.
 #[derive(Debug)]
@@ -11,6 +12,17 @@ pub struct Outbox {
     limit: usize,
     /// Where the first message begins of which the driver has not taken a byte.
     boundary: usize,
+    counted: Cell<Counted>,
+}
+
+/// The messages that are counted. Each message is counted once: millions of messages may wait for a controller that
+/// does not read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Counted {
+    /// Where the first message begins that is not counted.
+    to: usize,
+    /// The number of messages from `Outbox::boundary` to there.
+    messages: usize,
 }
 
 /// Capacity that an empty outbox keeps.
@@ -26,7 +38,7 @@ impl Default for Outbox {
 impl Outbox {
     /// An outbox that is full with this number of bytes.
     pub(crate) fn bounded(limit: usize) -> Outbox {
-        Outbox { bytes: Vec::new(), head: 0, limit, boundary: 0 }
+        Outbox { bytes: Vec::new(), head: 0, limit, boundary: 0, counted: Cell::default() }
     }
 
     /// Whether the outbox is full.
@@ -57,32 +69,42 @@ impl Outbox {
             self.bytes.clear();
             self.head = 0;
             self.boundary = 0;
+            self.counted.take();
             if self.bytes.capacity() > KEEP {
                 self.bytes.shrink_to(KEEP);
             }
             return;
         }
+        let mut taken = 0;
         while self.boundary < self.head
             && let Some(length) = self.length_at(self.boundary)
         {
             self.boundary += length;
+            taken += 1;
         }
+        let counted = self.counted.get_mut();
+        *counted = match self.boundary <= counted.to {
+            true => Counted { messages: counted.messages.saturating_sub(taken), ..*counted },
+            false => Counted { to: self.boundary, messages: 0 },
+        };
         if self.head > KEEP && self.head > self.bytes.len() / 2 {
             self.bytes.drain(..self.head);
             self.boundary = self.boundary.saturating_sub(self.head);
+            let counted = self.counted.get_mut();
+            counted.to = counted.to.saturating_sub(self.head);
             self.head = 0;
         }
     }
 
-    /// The number of whole messages that wait. The call counts them.
+    /// The number of whole messages that wait. The call counts the messages that were added since the last call.
     pub fn messages(&self) -> usize {
-        let mut at = self.boundary;
-        let mut count = 0;
-        while let Some(length) = self.length_at(at) {
-            at += length;
-            count += 1;
+        let Counted { mut to, mut messages } = self.counted.get();
+        while let Some(length) = self.length_at(to) {
+            to += length;
+            messages += 1;
         }
-        count
+        self.counted.set(Counted { to, messages });
+        messages
     }
 
     fn length_at(&self, at: usize) -> Option<usize> {
@@ -132,6 +154,16 @@ mod tests {
                 let n = outbox.len().min(9);
                 got.extend_from_slice(&outbox.as_slice()[..n]);
                 outbox.consume(n);
+            }
+            // From time to time; so some messages are taken before they are counted, and some afterwards.
+            if i % 4_001 == 0 {
+                let counted = outbox.messages();
+                assert_eq!(
+                    outbox.counted.get(),
+                    Counted { to: outbox.bytes.len(), messages: counted }
+                );
+                outbox.counted.set(Counted { to: outbox.boundary, messages: 0 });
+                assert_eq!(outbox.messages(), counted, "counted again from the front");
             }
         }
         let mut begun = 0;
