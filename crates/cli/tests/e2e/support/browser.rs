@@ -69,8 +69,20 @@ impl Browser {
         Browser { driver, session, _process: process }
     }
 
+    /// Opens a page. If an interface of this machine comes or goes, as those of other tests do, Chromium gives up the
+    /// requests for the files of the page: then the page is opened again.
+    #[track_caller]
     pub fn go(&self, url: &str) {
-        self.ask("POST", "/url", &json!({"url": url}));
+        let deadline = std::time::Instant::now() + PATIENCE;
+        loop {
+            self.ask("POST", "/url", &json!({"url": url}));
+            let files = "return performance.getEntriesByType('resource')
+                .filter((it) => it.responseStatus === 0 && it.initiatorType !== 'fetch').length";
+            if self.run(files) == 0 {
+                return;
+            }
+            assert!(std::time::Instant::now() < deadline, "not loaded: {:#}", self.files());
+        }
     }
 
     /// What a script returns.
@@ -167,12 +179,14 @@ impl Browser {
         taken["data"].as_str().expect("a picture").to_owned()
     }
 
-    /// Errors and warnings on the console since the last call.
+    /// Errors and warnings on the console since the last call, without requests that Chromium gave up for a change of an
+    /// interface.
     pub fn complaints(&self) -> Vec<String> {
         let log = self.ask("POST", "/se/log", &json!({"type": "browser"}));
         let lines = log.as_array().expect("a log").iter();
         let bad = lines.filter(|line| line["level"] == "SEVERE" || line["level"] == "WARNING");
-        bad.map(|line| line["message"].as_str().unwrap_or_default().to_owned()).collect()
+        let messages = bad.map(|line| line["message"].as_str().unwrap_or_default().to_owned());
+        messages.filter(|message| !message.ends_with("net::ERR_NETWORK_CHANGED")).collect()
     }
 
     /// What was asked for since the last call.
