@@ -99,9 +99,12 @@ impl SwitchEnd {
         out: &mut Vec<u8>,
         context: &mut Context<'_>,
     ) -> Effect {
-        let is_barrier = frame.get(1) == Some(&Types::of(self.version).barrier_request);
+        let version = self.version;
         match (&mut self.service, &context.run) {
-            (Some(service), _) if is_barrier && service.answers_barriers_early() => {
+            (Some(service), _)
+                if service.answers_barriers_early()
+                    && frame.get(1) == Some(&Types::of(version).barrier_request) =>
+            {
                 self.process(frame, out, context)
             }
             // Handshakes are not measured, so they take no service time.

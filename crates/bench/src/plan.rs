@@ -135,7 +135,7 @@ pub struct SwitchModel {
     /// The number of tokens in a full bucket. Each message takes a token, and a token comes back in each service time, so
     /// this number of messages is done at once after an idle time. 0 means no bucket. `batch` does not apply then.
     pub bucket: u32,
-    /// What delays the switch's work or its answers.
+    /// The delay of the switch's work or of its answers.
     pub delay: Delay,
     /// The number of received messages that may wait for service before the switch stops reading; 0 is 64.
     pub queue: usize,
@@ -158,7 +158,7 @@ pub struct SwitchModel {
     pub entries: u32,
 }
 
-/// What delays a slow switch's work, or its answers. The times are in `crate::service`.
+/// A delay of a slow switch's work or of its answers, or a false answer. The times are in `crate::service`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Delay {

@@ -112,7 +112,7 @@ fn they_begin_anew_when_they_are_added_again() {
 /// The hard timeout runs whether the entries have rules or not.
 #[test]
 fn they_end_in_time_when_their_link_loses_and_finds_its_way() {
-    // What is left is rounded up to seconds.
+    // The time that is left of a timeout is rounded up to seconds.
     both_versions(two_networks()).play(
         "
         red@1> flow add match=in_port=10 prio=5 hard=8 flags=rem actions=output:2

@@ -124,8 +124,8 @@ fn a_shared_edge_port_tells_tenants_apart_by_their_hosts() {
         links: vec![[(1, 10), (2, 10)]],
         ..Plan::default()
     };
-    // What is for everybody goes to the tenant's own host, by its address. What is for the other's host reaches nobody.
-    // A stranger on the shared wire belongs to nobody.
+    // A broadcast is delivered to the tenant's own host, with the address of this host. A packet to the other tenant's
+    // host is delivered to no host. A host on the shared port that no tenant has configured belongs to no tenant.
     both_versions(vec![plan(0), plan(1)]).play(
         "
         red,blue@1> flow add match=in_port=7 prio=5 actions=output:10

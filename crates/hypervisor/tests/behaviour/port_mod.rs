@@ -129,8 +129,8 @@ fn a_packet_out_does_not_leave_by_a_port_that_is_down_or_does_not_forward() {
 
 #[test]
 fn what_cannot_be_is_refused() {
-    // Port 11 is blue's. Spanning-tree frames alone cannot be kept out; on 1.3 there is no such bit. What is not to be
-    // changed may be anything.
+    // Port 11 is blue's. Weir refuses the bit NO_RECV_STP, because it cannot drop spanning-tree frames alone; OpenFlow 1.3
+    // has no such bit. Bits of the configuration outside the mask may have any value.
     both_versions(two_networks()).play(
         "
         note

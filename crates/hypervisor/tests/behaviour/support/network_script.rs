@@ -7,7 +7,7 @@
 //! red@1> barrier ; echo                                one behind the other, without waiting for answers
 //! red@1< PORT_STATUS MODIFY 10                         the next message that the controller has received from there
 //! red@1:2> 10.0.0.1>10.0.0.2 -> red@3:1 blue@2:local   the host at port 2 of physical switch 1 sends; hosts receive
-//! wire< red@3:1[10.0.0.9>10.0.0.2,dl_dst=…]            the next host that receives, with what was changed (nothing: none)
+//! wire< red@3:1[10.0.0.9>10.0.0.2,dl_dst=…]            the next host that receives, and the changed fields of the packet (empty: no host)
 //! same                                                 hosts or controllers have received something (also: -> same)
 //! cut blue 1:11-3:11                                   of blue's links only these have no path (nothing: all have one)
 //! tags 3000                                            all links get tags from this number on

@@ -59,7 +59,7 @@ impl Seen {
         self
     }
 
-    /// What has been seen later, too.
+    /// Joins the packets and messages that were seen later to these.
     pub fn and(mut self, later: Seen) -> Seen {
         self.delivered.extend(later.delivered);
         self.told.extend(later.told);
@@ -369,7 +369,8 @@ impl Stage {
         self.said(tenant, switch, &[words]).sorted()
     }
 
-    /// What is seen of messages that a controller sends one behind the other, in the order in which tenants are told.
+    /// A controller sends these messages one behind the other. Returns the delivered packets, and the messages to
+    /// controllers in the order of their arrival.
     pub fn said(&mut self, tenant: usize, switch: u64, all: &[&str]) -> Seen {
         self.seen = Seen::default();
         all.iter().for_each(|words| self.hand(tenant, switch, words));

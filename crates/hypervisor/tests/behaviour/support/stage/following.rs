@@ -59,14 +59,15 @@ impl Stage {
         seen
     }
 
-    /// All links get tags from this number on. Gives what tenants are told.
+    /// All links get tags from this number on. Returns the messages that the tenants' controllers receive.
     pub fn set_tags(&mut self, first: u16) -> Seen {
         let (maps, tags) = maps(&self.plans, first);
         self.set_maps(&maps, FIRST_TAG..=tags);
         std::mem::take(&mut self.seen)
     }
 
-    /// Only these of a tenant's links have no way from now on, on both networks. Gives what tenants are told on both.
+    /// From now on these links of a tenant have no path, and all its other links have one, in the tenant's network and in
+    /// its reference network. Returns the messages that the controllers receive in both.
     pub fn cut(&mut self, tenant: usize, links: Vec<[(u64, u32); 2]>, first: u16) -> [Seen; 2] {
         self.plans[tenant].cut = links;
         let seen = self.set_tags(first);
