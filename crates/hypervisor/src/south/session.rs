@@ -177,9 +177,10 @@ impl Session {
             return Submitted::Sent;
         }
         self.queues.push(tenant, item, message, released_by(message));
-        match self.window.in_flight() {
-            0 => Submitted::QueuedAlone,
-            _ => Submitted::Queued,
+        if self.window.in_flight() == 0 || self.open.answers_due == 0 {
+            Submitted::QueuedAlone
+        } else {
+            Submitted::Queued
         }
     }
 

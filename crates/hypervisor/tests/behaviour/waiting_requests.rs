@@ -72,6 +72,23 @@ fn a_tenant_that_fills_its_room_need_not_wait_for_a_silence() {
 }
 
 #[test]
+fn the_first_request_of_a_tenant_need_not_wait_for_a_silence() {
+    for version in VERSIONS {
+        let policy = "blue: in_port=1\nred: in_port=2";
+        let mut world = World::new(Setup { delay: MS, ..Setup::new(version, policy) });
+        let (blue, red) = (world.connect("blue"), world.connect("red"));
+        // More than the window of two tenants holds, and too few for a barrier while blue is alone.
+        for _ in 0..20 {
+            world.say(blue, 1, "out actions=output:1 data=10.0.0.1>10.0.0.2");
+        }
+        world.say(red, 2, "stats port port=2");
+        // A round to the switch for the barrier behind blue's messages, and one for the request.
+        world.advance(4 * MS);
+        assert_eq!(world.heard(red).len(), 1, "{version:?}");
+    }
+}
+
+#[test]
 fn others_questions_do_not_put_that_off() {
     let mut world = far("blue: in_port=1\nred: in_port=2", Version::V1_3);
     let (blue, red) = (world.connect("blue"), world.connect("red"));
