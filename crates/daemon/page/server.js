@@ -32,15 +32,18 @@ async function refusal(response) {
   return new Refusal(response.status, said.error ?? `the answer is ${response.status}`, said.reasons ?? []);
 }
 
-/** Asks, and gives the JSON that is answered. */
+/** Sends a request, and gives the JSON of the answer. */
 export async function ask(path, method = "GET", body = undefined) {
   const more = body === undefined ? {} : { "Content-Type": "application/json" };
-  const response = await fetch(path, {
+  const send = () => fetch(path, {
     method,
     headers: headers(more),
     body: body === undefined ? undefined : JSON.stringify(body),
     cache: "no-store",
   });
+  // A browser gives up its requests when an interface of its host comes or goes. A read is sent again, a change is not:
+  // Weir may have made the change.
+  const response = await (method === "GET" ? send().catch(send) : send());
   if (!response.ok) throw await refusal(response);
   return response.json();
 }

@@ -28,6 +28,9 @@ const ARGUMENTS: &[&str] = &[
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 ];
 
+/// The error of requests that Chromium gives up because an interface of this machine comes or goes.
+const NETWORK_CHANGED: &str = "net::ERR_NETWORK_CHANGED";
+
 /// Whether pages are asked to be light or dark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Colours {
@@ -70,18 +73,22 @@ impl Browser {
     }
 
     /// Opens a page. If an interface of this machine comes or goes, as those of other tests do, Chromium gives up the
-    /// requests for the files of the page: then the page is opened again.
+    /// requests for the page and its files: then the page is loaded again.
     #[track_caller]
     pub fn go(&self, url: &str) {
         let deadline = std::time::Instant::now() + PATIENCE;
+        let files = "return performance.getEntriesByType('resource')
+            .filter((it) => it.responseStatus === 0 && it.initiatorType !== 'fetch').length";
+        let mut loaded = self.command("POST", "/url", &json!({"url": url}));
         loop {
-            self.ask("POST", "/url", &json!({"url": url}));
-            let files = "return performance.getEntriesByType('resource')
-                .filter((it) => it.responseStatus === 0 && it.initiatorType !== 'fetch').length";
-            if self.run(files) == 0 {
-                return;
+            match loaded {
+                Ok(_) if self.run(files) == 0 => return,
+                Err(error) if !error.contains(NETWORK_CHANGED) => panic!("{url}: {error}"),
+                _ => {}
             }
             assert!(std::time::Instant::now() < deadline, "not loaded: {:#}", self.files());
+            // To open a URL with a # again would load nothing.
+            loaded = self.command("POST", "/refresh", &json!({}));
         }
     }
 
@@ -186,7 +193,7 @@ impl Browser {
         let lines = log.as_array().expect("a log").iter();
         let bad = lines.filter(|line| line["level"] == "SEVERE" || line["level"] == "WARNING");
         let messages = bad.map(|line| line["message"].as_str().unwrap_or_default().to_owned());
-        messages.filter(|message| !message.ends_with("net::ERR_NETWORK_CHANGED")).collect()
+        messages.filter(|message| !message.ends_with(NETWORK_CHANGED)).collect()
     }
 
     /// What was asked for since the last call.
@@ -219,9 +226,12 @@ impl Browser {
 
     #[track_caller]
     fn ask(&self, method: &str, path: &str, body: &Value) -> Value {
+        self.command(method, path, body).unwrap_or_else(|error| panic!("{path} {body}: {error}"))
+    }
+
+    fn command(&self, method: &str, path: &str, body: &Value) -> Result<Value, String> {
         let path = format!("/session/{}{path}", self.session);
         command(self.driver, method, &path, Some(body))
-            .unwrap_or_else(|error| panic!("{path} {body}: {error}"))
     }
 }
 
