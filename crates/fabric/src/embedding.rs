@@ -19,28 +19,28 @@
 //! others stay, and the owner is notified ([`Oversubscribed`]).
 //!
 //! **Moving.** A trunk leaves a working path step by step, so that no packet is lost whichever switches have followed
-//! (`embedding::moving`). A trunk without a working path moves at once.
+//! (`embedding::make_before_break`). A trunk without a working path moves at once.
 //!
 //! **Waiting.** A tenant may request a network before its switches connect. Parts that need a missing switch wait, with
 //! their ports down, and are placed when the switch appears. A part whose switches are all present, but that has no
 //! path, is refused. Parts that wait, or have lost their path, are no reason to refuse other requests. During discovery
-//! of the topology, links move to a better path as soon as there is one (`embedding::growth`).
+//! of the topology, links move to a better path as soon as there is one (`embedding::provisional`).
 //!
 //! **Restarts.** [`Embedding::export`] returns the whole placement, and [`Embedding::restore`] reads it. An unchanged
 //! request is *held* in its place, as if the place were up, until the network confirms or contradicts it. The same
 //! holds for edge ports. [`Embedding::stop_waiting`] ends this for parts that were neither confirmed nor contradicted.
 
 mod check;
-mod draw;
-mod growth;
-mod held;
 mod lanes;
+mod make_before_break;
 mod map;
-mod moving;
 mod place;
+mod provisional;
+mod restored;
 mod rounds;
 mod saved;
 mod spec;
+mod switch_maps;
 mod tags;
 mod trouble;
 mod trunk;
@@ -55,9 +55,9 @@ use alloc::vec::Vec;
 use check::Assigned;
 use core::mem;
 use core::net::IpAddr;
-use draw::Placement;
 use rounds::Rounds;
 use saved::{Remembered, Restored};
+use switch_maps::Placement;
 use tags::Tags;
 use trunk::{Trunk, trunks_of};
 
@@ -375,7 +375,7 @@ impl Embedding {
             single: &self.single,
             is_holding: self.is_holding,
         };
-        let drawn = draw::draw(placement, network);
+        let drawn = switch_maps::draw(placement, network);
         let ports_before = ports(&self.maps);
         let mut switches = BTreeSet::new();
         let gone = self.maps.keys().filter(|dpid| !drawn.contains_key(dpid));

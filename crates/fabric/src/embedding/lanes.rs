@@ -4,7 +4,7 @@
 //! lacks tags is marked and down, and is tried again after each change. Other requests are not refused because of that.
 
 use super::Embedding;
-use super::draw::{link_trunk, sorted};
+use super::switch_maps::{link_trunk, sorted};
 use super::tags::Tags;
 use super::trouble::Trouble;
 use super::trunk::{Carries, Lane, Leaving, Routed, Step, Trunk, TrunkId, Wire, wire};

@@ -2,11 +2,11 @@
 
 use super::Embedding;
 use super::check::given_ends;
-use super::draw::{link_trunk, sorted};
 use super::lanes::{Need, link_lanes, pairs};
+use super::make_before_break::Before;
 use super::map::Transit;
-use super::moving::Before;
 use super::spec::{Part, Reason, Refusal, Route, Spec, Step, VirtualPortId};
+use super::switch_maps::{link_trunk, sorted};
 use super::trouble::Trouble;
 use super::trunk::{Carries, Routed, Trunk, TrunkId, Want, Wire, path, wires};
 use crate::error::Error;

@@ -247,12 +247,12 @@ pub(super) struct Trunk {
     pub(super) home: Vec<Wire>,
     pub(super) active: Option<Routed>,
     pub(super) backup: Option<Routed>,
-    /// The path that the trunk leaves while it [moves](super::moving).
+    /// The path that the trunk leaves while it [moves](super::make_before_break).
     pub(super) leaving: Option<Leaving>,
     /// The number of the future reservation, for a trunk with its place from before a restart that the network has not
     /// confirmed or contradicted yet.
     pub(super) held: Option<ReservationId>,
-    /// Whether the trunk was placed while the network [grew](super::growth).
+    /// Whether the trunk was placed while the network [grew](super::provisional).
     pub(super) is_provisional: bool,
     pub(super) trouble: Option<Trouble>,
 }
