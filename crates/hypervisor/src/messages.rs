@@ -8,9 +8,9 @@ use crate::label::Label;
 use crate::port_desc::{PortChange, PortState, speed_of};
 use crate::south::diff::{Change, Writing};
 use crate::south::features::Connected;
-use crate::south::held::{Age, Held, Removed};
 use crate::south::pending::Awaits;
 use crate::south::queue::Question;
+use crate::south::reports::{Age, Removed, ReportedRule};
 use crate::tally::Count;
 pub(crate) use crate::v10::statistics::Reported;
 use crate::work::Examines;
@@ -158,7 +158,7 @@ of_both_versions! { statistics:
     fn questions(miss_send_len: u16) -> Vec<(Awaits, Vec<u8>)>;
 
     /// The rules in the switch's answer to a question for its flows.
-    fn held(entries: &[u8]) -> Vec<Held>;
+    fn reported_rules(entries: &[u8]) -> Vec<ReportedRule>;
 
     /// Questions for the counters of all rules of an entry except one.
     fn questions_of(flow: &Flow, except: &Rule, cookie: u64, first_table: u8) -> Vec<Question>;

@@ -12,12 +12,12 @@
 mod departures;
 pub(crate) mod diff;
 pub(crate) mod features;
-pub(crate) mod held;
 pub(crate) mod installed;
 pub(crate) mod pending;
 pub(crate) mod queue;
 pub(crate) mod queues;
 pub(crate) mod rates;
+pub(crate) mod reports;
 pub(crate) mod scheduler;
 pub(crate) mod session;
 pub(crate) mod window;

@@ -52,7 +52,7 @@ impl BigSwitch {
         }
         let counted = messages::counted(wire, &learned.flows).into_iter();
         let packets: BTreeMap<u64, u64> = counted.map(|it| (it.cookie, it.count.packets)).collect();
-        for held in messages::held(wire, &learned.flows) {
+        for held in messages::reported_rules(wire, &learned.flows) {
             let (cookie, since) = (held.cookie, held.installed(now));
             let is_ours = Cookie::of_any(cookie).is_some_and(|it| it.tenant == self.plan.tenant);
             let flow = match self.desired.entry_mut(cookie).filter(|_| is_ours) {

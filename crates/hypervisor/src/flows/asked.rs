@@ -1,7 +1,7 @@
 //! A tenant's request for statistics, and the counters of rules on the switch, in one form for all versions.
 
 use super::flow_mod::Wanted;
-use crate::south::held::Age;
+use crate::south::reports::Age;
 use crate::tally::Count;
 use openflow::v13::MultipartRequestBody;
 

@@ -1,8 +1,8 @@
 //! One entry, as the tenant sees it, and its rules on the switch.
 
 use crate::named::named_of;
-use crate::south::held::{Age, Held, TimeoutsAndFlags};
 use crate::south::installed::{Content, Owner};
+use crate::south::reports::{Age, ReportedRule, TimeoutsAndFlags};
 use crate::store::Kind;
 use crate::tally::Count;
 use crate::time::{Duration, Instant};
@@ -90,7 +90,7 @@ impl Shadowed {
 
 impl Flow {
     /// An entry made of a rule that the switch holds, as if a tenant had written the rule. The entry has no time.
-    pub(crate) fn of_held(it: Held) -> Flow {
+    pub(crate) fn of_held(it: ReportedRule) -> Flow {
         let flow = Flow::new(&it.match_, it.match_wire.into(), it.actions.into(), it.terms);
         Flow { table: it.table, priority: it.priority, cookie: it.cookie, ..flow }
     }

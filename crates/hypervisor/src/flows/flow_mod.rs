@@ -3,7 +3,7 @@
 
 use super::entry::Flow;
 use crate::south::diff::Change;
-use crate::south::held::TimeoutsAndFlags;
+use crate::south::reports::TimeoutsAndFlags;
 use crate::time::Instant;
 use alloc::vec::Vec;
 use flowspace::{Match, MiniWords};

@@ -22,7 +22,7 @@ mod numbers;
 use crate::ids::TenantIndex;
 use crate::named::named_of;
 use crate::semantics::Semantics;
-use crate::south::held::TimeoutsAndFlags;
+use crate::south::reports::TimeoutsAndFlags;
 use crate::store::Kind;
 use crate::time::{Duration, Instant};
 use alloc::collections::VecDeque;

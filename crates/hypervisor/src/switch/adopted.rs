@@ -13,7 +13,7 @@ use super::{Cause, Event, Switch};
 use crate::cookie::Cookie;
 use crate::flows::Flow;
 use crate::messages;
-use crate::south::held::{Held, TimeoutsAndFlags};
+use crate::south::reports::{ReportedRule, TimeoutsAndFlags};
 use crate::store::{Kind, StoreKey, StoreOp};
 use crate::time::Instant;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -55,8 +55,8 @@ impl Switch {
     }
 
     /// Makes entries of the rules. Returns the cookies of the rules that do not become entries.
-    pub(super) fn adopt_rules(&mut self, held: &[Held], now: Instant) -> BTreeSet<u64> {
-        let mut by_cookie: BTreeMap<u64, Vec<&Held>> = BTreeMap::new();
+    pub(super) fn adopt_rules(&mut self, held: &[ReportedRule], now: Instant) -> BTreeSet<u64> {
+        let mut by_cookie: BTreeMap<u64, Vec<&ReportedRule>> = BTreeMap::new();
         for rule in held {
             let cookie = Cookie::from_wire(rule.cookie, self.settings.installation);
             if cookie.is_some_and(|cookie| !cookie.is_own()) {
@@ -88,7 +88,7 @@ impl Switch {
     }
 
     /// Makes one entry of the rules of a cookie, if the entry becomes exactly these rules.
-    fn adopt_entry(&mut self, cookie: u64, held: &[&Held], now: Instant) -> Option<()> {
+    fn adopt_entry(&mut self, cookie: u64, held: &[&ReportedRule], now: Instant) -> Option<()> {
         let cookie = Cookie::of_any(cookie).filter(|cookie| cookie.number != 0)?;
         let tenant = self.tenant_of(cookie.tenant)?;
         if self.tenants[tenant].network.is_some() {
@@ -112,7 +112,7 @@ impl Switch {
         }
         let rules = self.plan(tenant, &flow).ok()?;
         let flow = Flow { rules, ..flow };
-        let is_same = |it: &&&Held| {
+        let is_same = |it: &&&ReportedRule| {
             it.terms == first.terms
                 && flow.rules.iter().any(|rule| {
                     self.is_held(&flow, rule, it) && self.same_actions(&rule.actions, &it.actions)

@@ -16,7 +16,7 @@ use crate::flows::{Asked, Counted, Flow, Wanted};
 use crate::ids::TenantIndex;
 use crate::messages;
 use crate::parts::{Parts, first_entries, write_parts};
-use crate::south::held::Age;
+use crate::south::reports::Age;
 use crate::tally::Count;
 use crate::work::LARGE;
 use alloc::vec;

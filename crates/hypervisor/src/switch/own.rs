@@ -9,8 +9,8 @@ use crate::cookie::Cookie;
 use crate::ids::TenantIndex;
 use crate::messages;
 use crate::south::diff::Change;
-use crate::south::held::Held;
 use crate::south::pending::Awaits;
+use crate::south::reports::ReportedRule;
 use crate::tally;
 use crate::time::Instant;
 use alloc::vec::Vec;
@@ -20,10 +20,13 @@ use hashbrown::HashMap;
 impl Switch {
     /// Compares Weir's own rules on a switch that has connected with the rules that the policy needs. Gives the changes to send, and the
     /// numbers of rules that are kept, added and removed.
-    pub(crate) fn reconcile_own(&mut self, held: Vec<Held>) -> (OwnChanges, (usize, usize, usize)) {
+    pub(crate) fn reconcile_own(
+        &mut self,
+        held: Vec<ReportedRule>,
+    ) -> (OwnChanges, (usize, usize, usize)) {
         let of_weir = held.into_iter().map(|held| {
             let counted = tally::counted(held.cookie, self.settings.installation);
-            let Held { table, match_, priority, actions, .. } = held;
+            let ReportedRule { table, match_, priority, actions, .. } = held;
             InfraRule { table, match_, priority, actions, counted }
         });
         self.map.replace_infra(of_weir.collect());

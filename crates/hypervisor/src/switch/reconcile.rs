@@ -17,8 +17,8 @@ use crate::cookie::{Cookie, Installation};
 use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
 use crate::messages;
-use crate::south::held::Held;
 use crate::south::installed::{Content, Owner};
+use crate::south::reports::ReportedRule;
 use crate::time::Instant;
 use crate::work::PLAN;
 use alloc::boxed::Box;
@@ -111,7 +111,7 @@ impl Switch {
             }
             Step::Read => {
                 if let Some(part) = it.parts.next() {
-                    let held = messages::held(self.wire, &part);
+                    let held = messages::reported_rules(self.wire, &part);
                     *left = left.saturating_sub(held.len());
                     it.held.extend(held);
                     return Some(Step::Read);
@@ -200,7 +200,7 @@ impl Switch {
     }
 
     /// Looks up in the tables a rule that the switch holds. A rule of a tenant that does not exist is deleted.
-    fn learn_held(&mut self, it: &mut Reconciliation, entry: Held, now: Instant) {
+    fn learn_held(&mut self, it: &mut Reconciliation, entry: ReportedRule, now: Instant) {
         let cookie = Cookie::from_wire(entry.cookie, self.settings.installation);
         let Some(cookie) = cookie.filter(|_| !it.left_cookies.contains(&entry.cookie)) else {
             match Installation::of(entry.cookie) {
@@ -329,7 +329,7 @@ impl Switch {
         entry::compile_like(&self.context(tenant), &flow.spec(&match_), standing)
     }
 
-    pub(super) fn is_held(&self, flow: &Flow, rule: &Rule, entry: &Held) -> bool {
+    pub(super) fn is_held(&self, flow: &Flow, rule: &Rule, entry: &ReportedRule) -> bool {
         let match_ = messages::read_match(self.wire, &rule.match_wire);
         let table = flow.table.saturating_add(self.target().first_table());
         match_ == Some(entry.match_) && rule.priority == entry.priority && table == entry.table
@@ -345,9 +345,9 @@ impl Switch {
         RuleKey { table, priority, match_wire: messages::write_match(self.wire, match_).into() }
     }
 
-    fn delete_held(&mut self, entry: &Held, now: Instant) {
+    fn delete_held(&mut self, entry: &ReportedRule, now: Instant) {
         let mut message = Vec::new();
-        let Held { table, priority, cookie, ref match_wire, .. } = *entry;
+        let ReportedRule { table, priority, cookie, ref match_wire, .. } = *entry;
         let written =
             messages::write_removal(self.wire, match_wire, table, priority, cookie, &mut message);
         if written.is_ok() {

@@ -4,9 +4,9 @@ use super::flow_mod::wanted;
 use super::unreadable;
 use crate::flows::{Asked, Counted, Flow, Rule, Wanted};
 use crate::parts::written;
-use crate::south::held::{Age, Held, TimeoutsAndFlags};
 use crate::south::pending::{Awaits, Purpose};
 use crate::south::queue::Question;
+use crate::south::reports::{Age, ReportedRule, TimeoutsAndFlags};
 use crate::tally::Count;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -34,12 +34,12 @@ pub(crate) fn questions(miss_send_len: u16) -> Vec<(Awaits, Vec<u8>)> {
 }
 
 /// The rules in the switch's answer to a question for its flows.
-pub(crate) fn held(entries: &[u8]) -> Vec<Held> {
+pub(crate) fn reported_rules(entries: &[u8]) -> Vec<ReportedRule> {
     List::<FlowStats<'_>>::parse(entries)
         .unwrap_or_default()
         .iter()
         .map(|entry| {
-            Held {
+            ReportedRule {
                 // The switch chooses one of its tables for a rule; no FLOW_MOD names a table.
                 table: 0,
                 match_: Match::from_v10(&entry.match_),

@@ -6,7 +6,7 @@ use crate::flows::{
     Flow, FlowMod as Asked, Head, Rule, SentFlowMod as Sent, Wanted, examines_others,
 };
 use crate::parts::written;
-use crate::south::held::{Age, Removed};
+use crate::south::reports::{Age, Removed};
 use crate::tally::Count;
 use crate::work::Examines;
 use alloc::vec::Vec;

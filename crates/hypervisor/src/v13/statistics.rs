@@ -4,9 +4,9 @@ use super::flow_mod::tenants_match;
 use super::unreadable;
 use crate::flows::{Asked, Counted, Flow, Rule, Wanted};
 use crate::parts::written;
-use crate::south::held::{Age, Held, TimeoutsAndFlags};
 use crate::south::pending::{Awaits, Purpose};
 use crate::south::queue::Question;
+use crate::south::reports::{Age, ReportedRule, TimeoutsAndFlags};
 use crate::tally::Count;
 use alloc::collections::BTreeMap;
 use alloc::vec;
@@ -42,12 +42,12 @@ pub(crate) fn questions(miss_send_len: u16) -> Vec<(Awaits, Vec<u8>)> {
 }
 
 /// The rules in the switch's answer to a question for its flows.
-pub(crate) fn held(entries: &[u8]) -> Vec<Held> {
+pub(crate) fn reported_rules(entries: &[u8]) -> Vec<ReportedRule> {
     List::<FlowStats<'_>>::parse(entries)
         .unwrap_or_default()
         .iter()
         .filter_map(|entry| {
-            Some(Held {
+            Some(ReportedRule {
                 table: entry.table_id,
                 // Weir has not written a match that it cannot read.
                 match_: Match::from_v13(&entry.match_).ok()?,

@@ -4,7 +4,7 @@ use crate::flows::Wanted;
 use crate::lookups::Standing;
 use crate::messages::Reported;
 use crate::parts::Parts;
-use crate::south::held::Age;
+use crate::south::reports::Age;
 use crate::switch::collect::waiter::Waiter;
 use crate::tally::Count;
 use alloc::vec;

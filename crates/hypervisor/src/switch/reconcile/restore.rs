@@ -3,7 +3,7 @@
 use crate::cookie::Cookie;
 use crate::flows::Flow;
 use crate::messages;
-use crate::south::held::Held;
+use crate::south::reports::ReportedRule;
 use crate::store::{Kind, StoreKey, StoreOp};
 use crate::switch::Switch;
 use crate::time::Instant;
@@ -67,7 +67,7 @@ impl Switch {
     }
 
     /// If several entries lead to a rule that the switch holds, the entry of the rule's cookie owns the rule.
-    pub(super) fn keep_owner(&mut self, entry: &Held, now: Instant) {
+    pub(super) fn keep_owner(&mut self, entry: &ReportedRule, now: Instant) {
         let Some(cookie) = Cookie::from_wire(entry.cookie, self.settings.installation) else {
             return;
         };

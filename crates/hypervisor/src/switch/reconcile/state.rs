@@ -2,8 +2,8 @@
 
 use crate::cookie::Installation;
 use crate::ids::TenantIndex;
-use crate::south::held::Held;
 use crate::south::installed::Owner;
+use crate::south::reports::ReportedRule;
 use crate::store::StoreKey;
 use crate::switch::map::{OwnChanges, StaleGroups};
 use crate::switch::mend::difference::{Addition, Deletion, Difference};
@@ -24,7 +24,7 @@ pub(crate) struct Reconciliation {
     /// Rules on the wire that step 2 has not read: rules with the mark of this installation, or of the installation that it takes over from.
     pub(super) parts: vec::IntoIter<Vec<u8>>,
     /// Rules that step 2 has read.
-    pub(super) held: Vec<Held>,
+    pub(super) held: Vec<ReportedRule>,
     pub(super) is_to_adopt: bool,
     /// Cookies of rules that are left alone.
     pub(super) left_cookies: BTreeSet<u64>,
@@ -33,7 +33,7 @@ pub(crate) struct Reconciliation {
     /// Rules that may differ. Each may be there more than once.
     pub(super) keys: Vec<(TenantIndex, RuleKey)>,
     /// Weir's own rules that the switch holds.
-    pub(super) own: Vec<Held>,
+    pub(super) own: Vec<ReportedRule>,
     pub(super) differences: BTreeMap<TenantIndex, Difference>,
     /// Rules that are to be added, by their entries.
     pub(super) additions: Vec<(TenantIndex, u32, Vec<Addition>)>,
@@ -57,7 +57,7 @@ pub(super) enum Step {
     /// 3. If several entries could own a rule that the switch holds, the entry of the rule's cookie owns the rule.
     KeepOwners(usize),
     /// 4. Each rule that the switch holds is looked up in the tables.
-    Learn(vec::IntoIter<Held>),
+    Learn(vec::IntoIter<ReportedRule>),
     /// 5. Rules that the switch does not hold are found.
     FindMissing(vec::IntoIter<Owner>),
     /// 6. Rules that may differ are compared with what the switch holds.

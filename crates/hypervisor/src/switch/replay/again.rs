@@ -4,7 +4,7 @@ use super::recovery::Back;
 use super::step::{Apply, Present, Restore, Round};
 use crate::flows::Flow;
 use crate::ids::TenantIndex;
-use crate::south::held::Age;
+use crate::south::reports::Age;
 use crate::store::Kind;
 use crate::switch::bulk::change::BulkChange;
 use crate::switch::logged::Outcome;

@@ -2,7 +2,7 @@
 
 use super::recovery::Back;
 use crate::ids::TenantIndex;
-use crate::south::held::Removed;
+use crate::south::reports::Removed;
 use crate::switch::timeouts::states::{Ended, Leaving};
 use crate::switch::{Switch, in_turn};
 use crate::time::Instant;

@@ -1,7 +1,7 @@
 //! Findings that make a round of a replay necessary: refusals of the switch, and rules that the switch has removed.
 
 use crate::refusals::Verdict;
-use crate::south::held::Age;
+use crate::south::reports::Age;
 use crate::store::Kind;
 use crate::tally::Count;
 use alloc::collections::{BTreeMap, BTreeSet};

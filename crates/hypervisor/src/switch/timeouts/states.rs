@@ -2,7 +2,7 @@
 
 use super::apart::Apart;
 use crate::flows::{Flow, Rule};
-use crate::south::held::{Age, Removed, Timeout};
+use crate::south::reports::{Age, Removed, Timeout};
 use crate::south::session::QUIET;
 use crate::time::{Duration, Instant};
 use alloc::boxed::Box;

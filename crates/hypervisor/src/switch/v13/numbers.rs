@@ -8,8 +8,8 @@ use crate::flows::Flow;
 use crate::ids::TenantIndex;
 use crate::named::{before_named, buckets_of, named_by, named_of};
 use crate::policy::TenantId;
-use crate::south::held::HeldGroupsAndMeters;
 use crate::south::installed::{Effect, Owner, content_of};
+use crate::south::reports::ReportedGroupsAndMeters;
 use crate::store::{Kind, StoreKey, StoreOp};
 use crate::switch::{Cause, NumberBefore, Object, Request, Switch, What, in_turn};
 use crate::time::Instant;
@@ -259,16 +259,20 @@ impl Switch {
 
     /// All ids that the switch holds are in use. A group or meter that is in no tenant's table may belong to other
     /// software that shares the switch: its id is not given out.
-    pub(crate) fn learn_numbers(&mut self, groups: &[u8], meters: &[u8]) -> HeldGroupsAndMeters {
+    pub(crate) fn learn_numbers(
+        &mut self,
+        groups: &[u8],
+        meters: &[u8],
+    ) -> ReportedGroupsAndMeters {
         let (groups, meters) = (groups_held(groups).collect(), meters_held(meters).collect());
-        let held = HeldGroupsAndMeters { groups, meters };
+        let held = ReportedGroupsAndMeters { groups, meters };
         self.ids.reserve(Kind::Group, held.groups.keys());
         self.ids.reserve(Kind::Meter, held.meters.keys());
         held
     }
 
     /// Notes what the switch holds of the tenants' groups and meters.
-    pub(crate) fn learn_owned(&mut self, held: &HeldGroupsAndMeters) {
+    pub(crate) fn learn_owned(&mut self, held: &ReportedGroupsAndMeters) {
         for ((kind, id), tenant) in self.ids.of_tenants() {
             let content = match kind {
                 Kind::Meter => held.meters.get(&id),

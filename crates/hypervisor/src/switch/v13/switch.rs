@@ -1,6 +1,6 @@
 //! FEATURES, tables, roles, asynchronous messages.
 
-use crate::north::{Role as Held, Wanted};
+use crate::north::{Role as ControllerRole, Wanted};
 use crate::switch::{Request, Switch};
 use crate::v13::unreadable;
 use compile::Refused;
@@ -55,17 +55,17 @@ impl Switch {
         let others = tenant.controllers.to_vec();
         let role = match asked.role {
             Role::NOCHANGE => None,
-            Role::EQUAL => Some(Held::Equal),
-            Role::MASTER => Some(Held::Master),
-            Role::SLAVE => Some(Held::Slave),
+            Role::EQUAL => Some(ControllerRole::Equal),
+            Role::MASTER => Some(ControllerRole::Master),
+            Role::SLAVE => Some(ControllerRole::Slave),
             _ => return Err(code::ROLE_REQUEST_FAILED_BAD_ROLE.into()),
         };
-        if role == Some(Held::Master) {
+        if role == Some(ControllerRole::Master) {
             for other in others {
                 if let Some(state) = self.controllers.get_mut(other)
-                    && state.role == Held::Master
+                    && state.role == ControllerRole::Master
                 {
-                    state.role = Held::Slave;
+                    state.role = ControllerRole::Slave;
                 }
             }
         }
@@ -74,9 +74,9 @@ impl Switch {
         self.want_others(request.now);
         let Some(state) = self.controllers.get(request.controller) else { return Ok(()) };
         let role = match state.role {
-            Held::Equal => Role::EQUAL,
-            Held::Master => Role::MASTER,
-            Held::Slave => Role::SLAVE,
+            ControllerRole::Equal => Role::EQUAL,
+            ControllerRole::Master => Role::MASTER,
+            ControllerRole::Slave => Role::SLAVE,
         };
         self.reply(request, |_, out| {
             Message::RoleReply(RoleBody { role, generation_id }).write(request.header.xid, out)

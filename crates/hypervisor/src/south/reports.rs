@@ -8,7 +8,7 @@ use compile::RuleKey;
 use flowspace::Match;
 
 /// A rule that the switch holds.
-pub(crate) struct Held {
+pub(crate) struct ReportedRule {
     pub table: u8,
     pub match_: Match,
     pub match_wire: Vec<u8>,
@@ -37,7 +37,7 @@ pub(crate) struct TimeoutsAndFlags {
     pub flags: u16,
 }
 
-impl Held {
+impl ReportedRule {
     pub(crate) fn installed(&self, now: Instant) -> Instant {
         let Age { duration_sec, duration_nsec } = self.stood;
         let stood = u64::from(duration_sec) * 1_000_000_000 + u64::from(duration_nsec);
@@ -46,7 +46,7 @@ impl Held {
 }
 
 /// Groups and meters that the switch holds, by their ids: see [`content_of`](super::installed::content_of).
-pub(crate) struct HeldGroupsAndMeters {
+pub(crate) struct ReportedGroupsAndMeters {
     pub groups: BTreeMap<u32, Vec<u8>>,
     pub meters: BTreeMap<u32, Vec<u8>>,
 }
