@@ -4,7 +4,7 @@
 //! know the egress port where the set is written. `networks` has the property with random action sets. `groups_agree`
 //! tests egress groups when the switch refuses requests.
 
-use crate::support::hairpin::{BLUE, all_same, stage};
+use crate::support::hairpin::{BLUE, all_same, testbed};
 use crate::support::hairpin::{hairpin_map, policy_on};
 use crate::support::networks::{both_say, same, two_networks};
 use crate::support::*;
@@ -29,7 +29,7 @@ fn merged_sets_forward_as_on_a_switch_of_the_tenants_own() {
     let pairs = sets.iter().flat_map(|first| sets.iter().map(move |second| (first, second)));
     let thirds = || sets.iter().chain(&last);
     for (first, second, third) in pairs.flat_map(|(a, b)| thirds().map(move |c| (a, b, c))) {
-        let mut stage = stage();
+        let mut testbed = testbed();
         let context = format!("{first} {second} {third}");
         let mut words = [
             "group add id=1 type=all buckets=output:11|output:1".to_owned(),
@@ -41,14 +41,14 @@ fn merged_sets_forward_as_on_a_switch_of_the_tenants_own() {
         // In whichever order they come.
         let last = (first.len() + second.len()) % 3;
         words[2..].rotate_left(last);
-        words.iter().for_each(|words| both_say(&mut stage, BLUE, 1, words));
-        same(&mut stage, BLUE, 1, 1, &packet("10.0.0.1>10.0.0.9"));
-        all_same(&mut stage);
+        words.iter().for_each(|words| both_say(&mut testbed, BLUE, 1, words));
+        same(&mut testbed, BLUE, 1, 1, &packet("10.0.0.1>10.0.0.9"));
+        all_same(&mut testbed);
         let out = "out in_port=1 actions=table data=10.0.0.1>10.0.0.9";
-        assert_eq!(stage.out(BLUE, 1, out), stage.out_beside(BLUE, 1, out), "{context}");
+        assert_eq!(testbed.out(BLUE, 1, out), testbed.out_beside(BLUE, 1, out), "{context}");
         for question in ["stats flow", "stats aggregate", "stats group", "stats group_desc"] {
-            let told = stage.say(BLUE, 1, question);
-            assert_eq!(told, stage.say_beside(BLUE, 1, question), "{context} {question}");
+            let told = testbed.say(BLUE, 1, question);
+            assert_eq!(told, testbed.say_beside(BLUE, 1, question), "{context} {question}");
         }
     }
 }
@@ -58,13 +58,13 @@ fn merged_sets_forward_as_on_a_switch_of_the_tenants_own() {
 fn sets_that_may_be_merged_send_by_no_port() {
     let mut plans = two_networks();
     plans[0].shared = vec![(1, 4, 7, [2, 0, 0, 0, 0x10, 0])];
-    let mut stage = Stage::new(Version::V1_3, plans);
-    let say = |stage: &mut Stage, words: &str| stage.say(0, 1, words).join("");
-    assert_eq!(say(&mut stage, "group add id=1 buckets=output:10"), "");
+    let mut testbed = Testbed::new(Version::V1_3, plans);
+    let say = |testbed: &mut Testbed, words: &str| testbed.say(0, 1, words).join("");
+    assert_eq!(say(&mut testbed, "group add id=1 buckets=output:10"), "");
     let ports = ["output:1", "output:10", "output:7", "in_port", "flood", "all"];
     for set in ports.map(|port| format!("{port},mod_dl_src:02.00.00.00.00.55")) {
         for bits in [0, 1, 0x20] {
-            say(&mut stage, &format!("port_mod port=10 config={bits} mask=0x21"));
+            say(&mut testbed, &format!("port_mod port=10 config={bits} mask=0x21"));
             for (table, words) in [
                 (0, format!("write={set};goto=1")),
                 (0, format!("clear;write={set};goto=1")),
@@ -73,7 +73,7 @@ fn sets_that_may_be_merged_send_by_no_port() {
             ] {
                 let words = format!("prio=5 actions={words} table={table}");
                 for command in ["add", "modify"] {
-                    let told = say(&mut stage, &format!("flow {command} {words}"));
+                    let told = say(&mut testbed, &format!("flow {command} {words}"));
                     assert!(told.contains("OFPBIC_UNSUP_INST"), "{command} {words}: {told}");
                 }
             }
@@ -90,7 +90,7 @@ fn sets_that_may_be_merged_send_by_no_port() {
         (0, "write=output:1,controller;goto=1"),
     ] {
         let words = format!("flow add prio=5 actions={words} table={table}");
-        assert_eq!(say(&mut stage, &words), "", "{words}");
+        assert_eq!(say(&mut testbed, &words), "", "{words}");
     }
 }
 
@@ -100,7 +100,7 @@ fn sets_that_may_be_merged_send_by_no_port() {
 fn the_tenants_metadata_is_as_it_was_written() {
     for first in ["write=group:1", "write=controller", "clear", "clear;write=group:1"] {
         for metadata in ["", ";meta=5/ff", ";meta=ffffffff00000005/ffffffff", ";meta=ffffffff/4"] {
-            let mut stage = stage();
+            let mut testbed = testbed();
             for words in [
                 "group add id=1 type=all buckets=output:11|output:1",
                 &format!("flow add prio=5 match=ip actions={first}{metadata};goto=1"),
@@ -113,18 +113,18 @@ fn the_tenants_metadata_is_as_it_was_written() {
                  actions=controller;write=group:1",
                 "flow add prio=4 table=2 actions=controller",
             ] {
-                both_say(&mut stage, BLUE, 1, words);
+                both_say(&mut testbed, BLUE, 1, words);
             }
-            let seen = same(&mut stage, BLUE, 1, 1, &packet("10.0.0.1>10.0.0.9"));
+            let seen = same(&mut testbed, BLUE, 1, 1, &packet("10.0.0.1>10.0.0.9"));
             assert!(!seen.told.is_empty(), "{first}{metadata}: {seen:?}");
-            all_same(&mut stage);
+            all_same(&mut testbed);
         }
     }
 }
 
 #[test]
 fn other_bits_of_the_metadata_are_not_the_tenants_to_see_or_to_change() {
-    let mut stage = stage();
+    let mut testbed = testbed();
     for (words, code) in [
         ("flow add match=metadata=0x100000000/0x100000000 prio=5", "OFPBMC_BAD_MASK"),
         ("flow add match=metadata=0x100000005 prio=5", "OFPBMC_BAD_MASK"),
@@ -133,7 +133,7 @@ fn other_bits_of_the_metadata_are_not_the_tenants_to_see_or_to_change() {
         ("flow add prio=5 actions=meta=100000000/100000000;goto=1", "OFPBIC_UNSUP_METADATA_MASK"),
         ("flow add prio=5 actions=meta=0/1ffffffff;goto=1", "OFPBIC_UNSUP_METADATA_MASK"),
     ] {
-        let told = stage.say(BLUE, 1, words).join("");
+        let told = testbed.say(BLUE, 1, words).join("");
         assert!(told.contains(code), "{words}: {told}");
     }
     for (policy, bits) in
@@ -172,16 +172,16 @@ fn sets_are_refused_that_name_what_is_not_the_tenants() {
         ("write=output:10,group:7", 0, "BAD_OUT_GROUP"),
         ("write=output:10,group:7;goto=1", 0, "BAD_OUT_GROUP"),
     ] {
-        let mut stage = Stage::new(Version::V1_3, two_networks());
+        let mut testbed = Testbed::new(Version::V1_3, two_networks());
         let words = format!("flow add match=in_port=1 prio=5 actions={actions} table={table}");
-        let told = stage.say(0, 1, &words).join("");
+        let told = testbed.say(0, 1, &words).join("");
         match expected {
             "" => assert_eq!(told, "", "{words}"),
             code => assert!(told.contains(code), "{words}: {told}"),
         }
         // Statistics tell what the tenant said.
         if expected.is_empty() {
-            let flows = stage.say(0, 1, "stats flow").join("");
+            let flows = testbed.say(0, 1, "stats flow").join("");
             assert!(flows.contains("write="), "{words}: {flows}");
         }
     }
@@ -194,20 +194,20 @@ fn a_group_is_refused_once_with_its_exit() {
     let mut refused = 0;
     let words = "group add id=1 buckets=strip_vlan,output:10";
     for nth in 1..9 {
-        let mut stage = stage();
-        stage.plant(1, vec![Fault::RefuseOnce { nth }]);
-        let told = stage.say(BLUE, 1, words);
-        stage.plant(1, Vec::new());
+        let mut testbed = testbed();
+        testbed.plant(1, vec![Fault::RefuseOnce { nth }]);
+        let told = testbed.say(BLUE, 1, words);
+        testbed.plant(1, Vec::new());
         if told.is_empty() {
-            stage.say_beside(BLUE, 1, words);
+            testbed.say_beside(BLUE, 1, words);
         } else {
             refused += 1;
             assert_eq!(told, ["7 ERROR OFPGMFC_OUT_OF_GROUPS of type 15 xid 7"], "{nth}");
-            both_say(&mut stage, BLUE, 1, words);
+            both_say(&mut testbed, BLUE, 1, words);
         }
-        assert_eq!(stage.groups(1), 6, "{nth}");
-        both_say(&mut stage, BLUE, 1, "flow add prio=5 actions=group:1");
-        assert!(all_same(&mut stage) > 0);
+        assert_eq!(testbed.groups(1), 6, "{nth}");
+        both_say(&mut testbed, BLUE, 1, "flow add prio=5 actions=group:1");
+        assert!(all_same(&mut testbed) > 0);
     }
     assert_eq!(refused, 6);
 }
@@ -215,8 +215,8 @@ fn a_group_is_refused_once_with_its_exit() {
 #[test]
 fn exits_are_not_the_tenants_to_see_or_to_change() {
     // 4294967041 is the number of the first egress group.
-    let mut stage = stage();
-    stage.play(
+    let mut testbed = testbed();
+    testbed.play(
         "
         blue@1> group add id=1 buckets=strip_vlan,output:10
         blue@1> flow add prio=5 actions=group:1
@@ -235,8 +235,8 @@ fn exits_are_not_the_tenants_to_see_or_to_change() {
         blue@1> group delete id=4294967041
     ",
     );
-    assert!(all_same(&mut stage) > 0);
-    stage.play(
+    assert!(all_same(&mut testbed) > 0);
+    testbed.play(
         "
         blue@1> group delete id=all
         groups 3 0 0
@@ -247,7 +247,7 @@ fn exits_are_not_the_tenants_to_see_or_to_change() {
 /// An action list would be carried out before the metadata is written.
 #[test]
 fn a_controller_is_told_the_metadata_that_the_entry_itself_has_written() {
-    stage().play(
+    testbed().play(
         "
         blue@1> group add id=1 type=all buckets=controller|output:10
         blue@1> flow add prio=5 actions=write=controller;meta=5/ff
@@ -267,7 +267,7 @@ fn a_controller_is_told_the_metadata_that_the_entry_itself_has_written() {
 #[test]
 fn a_set_that_is_done_on_a_miss_tells_the_controller() {
     let make = Make { runs_sets: true, ..Make::default() };
-    Stage::made([Version::V1_3; 3], two_networks(), make).play(
+    Testbed::made([Version::V1_3; 3], two_networks(), make).play(
         "
         red,blue@1> flow add match=in_port=1 prio=5 actions=write=controller;goto=1
         red@1:1> 10.0.0.1>10.0.0.2

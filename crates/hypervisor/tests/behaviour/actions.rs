@@ -108,7 +108,7 @@ fn a_header_is_pushed_with_an_ethernet_type_of_its_own() {
             ),
         );
     }
-    Stage::new(Version::V1_3, networks::two_networks()).play(
+    Testbed::new(Version::V1_3, networks::two_networks()).play(
         "
         only red@1> flow add match=in_port=1,dl_type=0x8847 actions=pop_mpls:8100,output:2 -> ERROR OFPBAC_BAD_ARGUMENT
         only red@1> flow add match=in_port=1,dl_type=0x8847 actions=push_pbb:88e7,output:2 -> ERROR OFPBAC_BAD_TYPE

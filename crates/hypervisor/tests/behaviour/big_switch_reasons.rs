@@ -1,7 +1,7 @@
 //! Tests of the refusal that Weir records when a member of a big switch refuses a request. The record has the reason
 //! and the datapath id of the member.
 
-use crate::support::big_switches::stage;
+use crate::support::big_switches::testbed;
 use crate::support::*;
 use hypervisor::RefusedBy;
 use hypervisor::refusals::Reason;
@@ -14,14 +14,14 @@ const FLOW_MOD: u8 = 14;
 
 /// Red sends this request, and Weir records exactly one refusal: the refusing side, the member, the reason and the
 /// text.
-fn refused(stage: &mut Stage, words: &str) -> (RefusedBy, Option<u64>, Reason, String) {
-    let version = stage.version(1);
-    let (before, at_members) = stage.errors_counted(RED, 1);
-    let told = stage.say(RED, 1, words);
+fn refused(testbed: &mut Testbed, words: &str) -> (RefusedBy, Option<u64>, Reason, String) {
+    let version = testbed.version(1);
+    let (before, at_members) = testbed.errors_counted(RED, 1);
+    let told = testbed.say(RED, 1, words);
     assert!(told.len() == 1 && told[0].starts_with("7 ERROR"), "{version:?} {words}: {told:?}");
     let counted = (before + 1, at_members);
-    assert_eq!(stage.errors_counted(RED, 1), counted, "{version:?} {words}");
-    let refusal = stage.last_refusal(RED, 1).expect("a refusal");
+    assert_eq!(testbed.errors_counted(RED, 1), counted, "{version:?} {words}");
+    let refusal = testbed.last_refusal(RED, 1).expect("a refusal");
     assert!(told[0].contains(&refusal.code().display(version).to_string()), "{told:?}");
     (refusal.by(), refusal.member(), refusal.check(), refusal.reason(version))
 }
@@ -44,7 +44,7 @@ fn what_weir_refuses_on_a_member_is_told_with_the_members_reason() {
         for &(member, reason, words, why) in both.iter().chain(later) {
             let why = format!("on the member switch 00:00:00:00:00:00:00:0{member}, {why}");
             let expected = (RefusedBy::Weir, Some(member), reason, why);
-            assert_eq!(refused(&mut stage(version), words), expected, "{version:?} {words}");
+            assert_eq!(refused(&mut testbed(version), words), expected, "{version:?} {words}");
         }
     }
 }
@@ -59,12 +59,12 @@ fn what_one_member_alone_refuses_is_told_with_this_member() {
         (Version::V1_3, "meter add id=1 rate=1000"),
     ];
     for (version, words) in requests {
-        let mut stage = stage(version);
-        stage.fill_store(RED, 2);
+        let mut testbed = testbed(version);
+        testbed.fill_store(RED, 2);
         let why = "on the member switch 00:00:00:00:00:00:00:02, the tenant's part of the store is full: see \
                    `weir ctl limits`";
         let expected = (RefusedBy::Weir, Some(2), Reason::StoreFull, why.to_owned());
-        assert_eq!(refused(&mut stage, words), expected, "{version:?}");
+        assert_eq!(refused(&mut testbed, words), expected, "{version:?}");
     }
 }
 
@@ -99,10 +99,10 @@ fn what_the_physical_switch_of_a_member_refuses_is_told_as_its_refusal() {
         (Version::V1_3, 13, v13::BAD_REQUEST_BUFFER_EMPTY, "OFPBRC_BUFFER_EMPTY", packet_out),
     ];
     for (version, type_, code, name, words) in requests {
-        let mut stage = stage(version);
-        stage.refuse_next(2, type_, code);
+        let mut testbed = testbed(version);
+        testbed.refuse_next(2, type_, code);
         let why = format!("the member switch 00:00:00:00:00:00:00:02 refused: {name}");
         let expected = (RefusedBy::Switch, Some(2), Reason::ByCode, why);
-        assert_eq!(refused(&mut stage, words), expected, "{version:?}");
+        assert_eq!(refused(&mut testbed, words), expected, "{version:?}");
     }
 }

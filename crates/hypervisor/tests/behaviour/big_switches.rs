@@ -2,7 +2,7 @@
 //! and the ends of entries are those of one switch. `networks` has the property that a big switch forwards as one
 //! switch.
 
-use crate::support::big_switches::{plans, say, stage};
+use crate::support::big_switches::{plans, say, testbed};
 use crate::support::networks::both_say;
 use crate::support::*;
 
@@ -34,7 +34,7 @@ fn an_entrys_counts_are_those_of_all_members() {
 
 #[test]
 fn all_members_are_asked_for_what_is_wanted() {
-    stage(Version::V1_3).play(
+    testbed(Version::V1_3).play(
         "
         red@1> flow add match=ip prio=5 actions=dec_ttl,output:4
         red@1> set_async in=7/0
@@ -154,18 +154,18 @@ fn a_member_that_was_away_is_given_groups_in_order() {
             1,
         ),
     ] {
-        let mut stage = stage(Version::V1_3);
-        before.iter().for_each(|words| say(&mut stage, words));
-        stage.lose(0, 1, 2);
-        away.iter().for_each(|words| say(&mut stage, words));
+        let mut testbed = testbed(Version::V1_3);
+        before.iter().for_each(|words| say(&mut testbed, words));
+        testbed.lose(0, 1, 2);
+        away.iter().for_each(|words| say(&mut testbed, words));
         if groups == 2 {
-            say(&mut stage, "flow add match= prio=6 actions=group:1");
+            say(&mut testbed, "flow add match= prio=6 actions=group:1");
         }
-        stage.find(0, 1, 2);
-        stage.take_told();
-        assert_eq!([1, 2, 3].map(|switch| stage.groups(switch)), [groups; 3], "{away:?}");
+        testbed.find(0, 1, 2);
+        testbed.take_told();
+        assert_eq!([1, 2, 3].map(|switch| testbed.groups(switch)), [groups; 3], "{away:?}");
         let frame = packet("10.0.0.1>10.0.0.2");
-        let seen = stage.send(0, 2, 3, &frame).delivered;
+        let seen = testbed.send(0, 2, 3, &frame).delivered;
         let expected = if groups == 2 { vec![(0, 3, 4, frame)] } else { Vec::new() };
         assert_eq!(seen, expected, "{away:?}");
     }
@@ -206,28 +206,28 @@ fn a_member_that_was_away_is_given_groups_that_name_each_other() {
         (vec![one, two, circle], vec!["group delete id=1"], 1),
         (vec![one, two, circle], vec!["group delete id=all"], 0),
     ] {
-        let mut stage = stage(Version::V1_3);
-        before.iter().for_each(|words| both_say(&mut stage, 0, 1, words));
-        stage.lose(0, 1, 2);
-        away.iter().for_each(|words| both_say(&mut stage, 0, 1, words));
+        let mut testbed = testbed(Version::V1_3);
+        before.iter().for_each(|words| both_say(&mut testbed, 0, 1, words));
+        testbed.lose(0, 1, 2);
+        away.iter().for_each(|words| both_say(&mut testbed, 0, 1, words));
         for number in 1..=3 {
             let entry = format!("flow add match=ip,nw_src=10.0.0.{number} actions=group:{number}");
-            if stage.say(0, 1, &entry).is_empty() {
-                stage.say_beside(0, 1, &entry);
+            if testbed.say(0, 1, &entry).is_empty() {
+                testbed.say_beside(0, 1, &entry);
             }
         }
-        stage.find(0, 1, 2);
-        stage.take_told();
+        testbed.find(0, 1, 2);
+        testbed.take_told();
         assert_eq!(
-            [1, 2, 3].map(|switch| stage.groups(switch)),
+            [1, 2, 3].map(|switch| testbed.groups(switch)),
             [groups; 3],
             "{before:?} {away:?}"
         );
         for number in 1..=3 {
             for (switch, port) in [(1, 1), (2, 3), (3, 4)] {
                 let frame = packet(&format!("10.0.0.{number}>10.0.0.9"));
-                let seen = stage.send(0, switch, port, &frame);
-                let beside = stage.send_beside(0, switch, port, &frame);
+                let seen = testbed.send(0, switch, port, &frame);
+                let beside = testbed.send_beside(0, switch, port, &frame);
                 assert_eq!(seen, beside, "{before:?} {away:?}: {number} at {switch}");
             }
         }
@@ -250,22 +250,22 @@ fn a_packet_out_leaves_by_any_members_port() {
 #[test]
 fn a_port_is_configured_on_all_members() {
     for version in VERSIONS {
-        let mut stage = stage(version);
-        say(&mut stage, "flow add match=ip prio=5 actions=all");
-        stage.say_beside(0, 1, "flow add match=ip prio=5 actions=all");
+        let mut testbed = testbed(version);
+        say(&mut testbed, "flow add match=ip prio=5 actions=all");
+        testbed.say_beside(0, 1, "flow add match=ip prio=5 actions=all");
         let frame = packet("10.0.0.1>10.0.0.2");
         for (port, bits) in [(4, 1), (3, 0x20), (4, 0), (1, 4), (3, 0), (1, 1), (2, 0x21), (1, 0)] {
             let words = format!("port_mod port={port} config={bits} mask=0x25");
-            let told = stage.say(0, 1, &words);
+            let told = testbed.say(0, 1, &words);
             let config = if bits == 0 { String::new() } else { format!(":{bits:#x}") };
             assert_eq!(told, [format!("PORT_STATUS MODIFY {port}{config}")], "{version:?}");
-            stage.say_beside(0, 1, &words);
+            testbed.say_beside(0, 1, &words);
             for (switch, port) in [(1, 1), (1, 2), (2, 3), (3, 4)] {
-                let seen = stage.send(0, switch, port, &frame);
-                let beside = stage.send_beside(0, switch, port, &frame);
+                let seen = testbed.send(0, switch, port, &frame);
+                let beside = testbed.send_beside(0, switch, port, &frame);
                 assert_eq!(seen, beside, "{version:?} {words}: from {port}");
             }
-            assert_eq!(stage.say(0, 1, "barrier").len(), 1, "{version:?}");
+            assert_eq!(testbed.say(0, 1, "barrier").len(), 1, "{version:?}");
         }
     }
 }
@@ -308,7 +308,7 @@ fn a_port_mod_that_cannot_be_is_refused_once() {
 /// The counters of a group or a meter are the sums over its members, for each bucket and each band.
 #[test]
 fn groups_and_meters_are_counted_on_all_members() {
-    stage(Version::V1_3).play(
+    testbed(Version::V1_3).play(
         "
         red@1> group add id=1 type=all buckets=output:4|mod_nw_dst:10.0.0.9,output:4
         red@1> group add id=2 type=ff buckets=1@output:1|2@output:2
@@ -394,19 +394,19 @@ fn a_restart_of_the_front_changes_nothing_on_the_members() {
 #[test]
 fn a_member_that_is_lost_while_it_is_asked_is_not_waited_for() {
     for version in VERSIONS {
-        let mut stage = stage(version);
-        say(&mut stage, "flow add match=ip prio=5 actions=output:2 idle=4 flags=rem");
+        let mut testbed = testbed(version);
+        say(&mut testbed, "flow add match=ip prio=5 actions=output:2 idle=4 flags=rem");
         let question = if version == Version::V1_0 { 16 } else { 18 };
         let frame = packet("10.0.0.1>10.0.0.2");
-        stage.wait(2);
-        stage.send(0, 2, 3, &frame);
-        stage.send(0, 3, 4, &frame);
-        stage.plant(2, vec![emulate::Fault::NeverAnswers { message_type: question }]);
-        stage.wait(3);
-        stage.lose(0, 1, 2);
-        stage.plant(2, Vec::new());
-        stage.send(0, 3, 4, &frame);
-        let seen = stage.send(0, 1, 1, &frame);
+        testbed.wait(2);
+        testbed.send(0, 2, 3, &frame);
+        testbed.send(0, 3, 4, &frame);
+        testbed.plant(2, vec![emulate::Fault::NeverAnswers { message_type: question }]);
+        testbed.wait(3);
+        testbed.lose(0, 1, 2);
+        testbed.plant(2, Vec::new());
+        testbed.send(0, 3, 4, &frame);
+        let seen = testbed.send(0, 1, 1, &frame);
         assert_eq!(seen.delivered, [(0, 1, 2, frame.clone())], "{version:?}");
     }
 }
@@ -431,13 +431,13 @@ fn an_entry_ends_that_no_packet_can_come_to() {
 #[test]
 fn it_takes_more_than_a_window_of_changes() {
     for version in VERSIONS {
-        let mut stage = stage(version);
+        let mut testbed = testbed(version);
         let add = |at| format!("flow add match=ip,nw_src=10.0.1.{at} prio=5 actions=output:4");
         let adds: Vec<String> = (0..100).map(add).collect();
         let adds: Vec<&str> = adds.iter().map(String::as_str).collect();
-        assert_eq!(stage.say_together(0, 1, &adds), [""; 0], "{version:?}");
-        assert_eq!(stage.say(0, 1, "barrier").len(), 1, "{version:?}");
-        let flows = stage.say(0, 1, "stats flow").concat();
+        assert_eq!(testbed.say_together(0, 1, &adds), [""; 0], "{version:?}");
+        assert_eq!(testbed.say(0, 1, "barrier").len(), 1, "{version:?}");
+        let flows = testbed.say(0, 1, "stats flow").concat();
         assert_eq!(flows.matches("prio=5").count(), 100, "{version:?}");
     }
 }
@@ -449,10 +449,10 @@ fn its_ports_have_no_labels() {
     use hypervisor::policy::LabelForm;
     for version in VERSIONS {
         let plan = Plan { edges: vec![(1, 1, 1), (2, 1, 2)], big: vec![1, 2], ..Plan::default() };
-        let plain = Stage::new(version, vec![plan.clone()]).say(0, 1, "features");
+        let plain = Testbed::new(version, vec![plan.clone()]).say(0, 1, "features");
         for form in [LabelForm::OpenFlow10, LabelForm::OpenFlow13, LabelForm::Experimenter] {
             let plan = Plan { labels: Some(form), ..plan.clone() };
-            let told = Stage::new(version, vec![plan]).say(0, 1, "features");
+            let told = Testbed::new(version, vec![plan]).say(0, 1, "features");
             assert_eq!(told, plain, "{version:?} {form:?}");
         }
     }

@@ -1,7 +1,7 @@
 //! Tests of members of a big switch that refuse a request while more requests for the same entry, group or port are in
 //! flight. The refused change is on no member, and the later changes are on all members.
 
-use crate::support::big_switches::{everything, reached, say, stage};
+use crate::support::big_switches::{everything, reached, say, testbed};
 use crate::support::*;
 use emulate::Fault::RefuseOnce;
 use proptest::prelude::*;
@@ -11,21 +11,21 @@ fn an_entry_that_is_refused_twice_stands_nowhere() {
     let add = "flow add match=ip prio=5 actions=output:9";
     for version in VERSIONS {
         for second in [add, "flow modify_strict match=ip prio=5 actions=output:9"] {
-            let mut stage = stage(version);
-            let before = everything(&stage);
-            let told = stage.say_together(0, 1, &[add, second]);
+            let mut testbed = testbed(version);
+            let before = everything(&testbed);
+            let told = testbed.say_together(0, 1, &[add, second]);
             assert!(told.iter().all(|it| it.starts_with("7 ERROR")), "{version:?}: {told:?}");
-            assert_eq!(everything(&stage), before, "{version:?} {second}");
+            assert_eq!(everything(&testbed), before, "{version:?} {second}");
         }
         for member in [1, 2, 3] {
-            let mut stage = stage(version);
-            let before = everything(&stage);
-            stage.plant(member, vec![RefuseOnce { nth: 1 }]);
+            let mut testbed = testbed(version);
+            let before = everything(&testbed);
+            testbed.plant(member, vec![RefuseOnce { nth: 1 }]);
             let good = "flow add match=ip prio=5 actions=output:4";
-            let told = stage.say_together(0, 1, &[good, add]);
+            let told = testbed.say_together(0, 1, &[good, add]);
             assert_eq!(told.len(), 2, "{version:?}: {told:?}");
-            assert_eq!(everything(&stage), before, "{version:?} {member}");
-            assert_eq!(reached(&mut stage), vec![Vec::<u32>::new(); 4], "{version:?} {member}");
+            assert_eq!(everything(&testbed), before, "{version:?} {member}");
+            assert_eq!(reached(&mut testbed), vec![Vec::<u32>::new(); 4], "{version:?} {member}");
         }
     }
 }
@@ -34,17 +34,17 @@ fn an_entry_that_is_refused_twice_stands_nowhere() {
 fn an_entry_goes_back_to_what_was_before_all_that_was_refused() {
     for version in VERSIONS {
         for member in [1, 2, 3] {
-            let mut stage = stage(version);
-            say(&mut stage, "flow add match=ip prio=5 actions=output:4");
-            let before = reached(&mut stage);
-            stage.plant(member, vec![RefuseOnce { nth: 1 }]);
+            let mut testbed = testbed(version);
+            say(&mut testbed, "flow add match=ip prio=5 actions=output:4");
+            let before = reached(&mut testbed);
+            testbed.plant(member, vec![RefuseOnce { nth: 1 }]);
             let changes = [
                 "flow add match=ip prio=5 actions=output:3",
                 "flow modify match=ip actions=output:9",
             ];
-            let told = stage.say_together(0, 1, &changes);
+            let told = testbed.say_together(0, 1, &changes);
             assert_eq!(told.len(), 2, "{version:?}: {told:?}");
-            assert_eq!(reached(&mut stage), before, "{version:?} {member}");
+            assert_eq!(reached(&mut testbed), before, "{version:?} {member}");
         }
     }
 }
@@ -52,14 +52,14 @@ fn an_entry_goes_back_to_what_was_before_all_that_was_refused() {
 #[test]
 fn an_entry_that_is_deleted_behind_a_refused_change_stays_deleted() {
     for version in VERSIONS {
-        let mut stage = stage(version);
-        let before = everything(&stage);
-        say(&mut stage, "flow add match=ip prio=5 actions=output:4 flags=rem");
+        let mut testbed = testbed(version);
+        let before = everything(&testbed);
+        say(&mut testbed, "flow add match=ip prio=5 actions=output:4 flags=rem");
         let changes = ["flow modify match=ip actions=output:9", "flow delete match="];
-        let told = stage.say_together(0, 1, &changes);
+        let told = testbed.say_together(0, 1, &changes);
         assert_eq!(told.len(), 2, "{version:?}: {told:?}");
         assert!(told.iter().any(|it| it.starts_with("FLOW_REMOVED")), "{version:?}: {told:?}");
-        assert_eq!(everything(&stage), before, "{version:?}");
+        assert_eq!(everything(&testbed), before, "{version:?}");
     }
 }
 
@@ -68,26 +68,26 @@ fn a_group_is_what_the_last_change_made_it_that_was_not_refused() {
     let four = "group add id=1 buckets=output:4";
     let (bad, three) = ("group modify id=1 buckets=output:9", "group modify id=1 buckets=output:3");
     for (changes, to) in [(vec![bad, three], 3), (vec![three, bad], 3), (vec![bad, bad], 4)] {
-        let mut stage = stage(Version::V1_3);
-        say(&mut stage, four);
-        say(&mut stage, "flow add match=ip prio=5 actions=group:1");
-        stage.say_together(0, 1, &changes);
+        let mut testbed = testbed(Version::V1_3);
+        say(&mut testbed, four);
+        say(&mut testbed, "flow add match=ip prio=5 actions=group:1");
+        testbed.say_together(0, 1, &changes);
         let others = |port: u32| if port == to { vec![] } else { vec![to] };
-        assert_eq!(reached(&mut stage), [1, 2, 3, 4].map(others), "{changes:?}");
+        assert_eq!(reached(&mut testbed), [1, 2, 3, 4].map(others), "{changes:?}");
     }
 }
 
 #[test]
 fn a_group_that_is_refused_and_changed_stands_nowhere() {
     for member in [1, 2, 3] {
-        let mut stage = stage(Version::V1_3);
-        stage.plant(member, vec![RefuseOnce { nth: 1 }]);
+        let mut testbed = testbed(Version::V1_3);
+        testbed.plant(member, vec![RefuseOnce { nth: 1 }]);
         let add = "group add id=1 buckets=output:4";
-        let told = stage.say_together(0, 1, &[add, "group modify id=1 buckets=output:3"]);
+        let told = testbed.say_together(0, 1, &[add, "group modify id=1 buckets=output:3"]);
         assert_eq!(told.len(), 2, "{member}: {told:?}");
-        assert_eq!([1, 2, 3].map(|switch| stage.groups(switch)), [0; 3], "{member}");
-        say(&mut stage, add);
-        assert_eq!([1, 2, 3].map(|switch| stage.groups(switch)), [1; 3], "{member}");
+        assert_eq!([1, 2, 3].map(|switch| testbed.groups(switch)), [0; 3], "{member}");
+        say(&mut testbed, add);
+        assert_eq!([1, 2, 3].map(|switch| testbed.groups(switch)), [1; 3], "{member}");
     }
 }
 
@@ -98,16 +98,16 @@ fn ports_are_configured_by_no_change_that_is_refused() {
         let also_bad = "port_mod port=4 config=0x20 mask=0x20 mac=02:00:00:00:00:09";
         let good = "port_mod port=4 config=4 mask=4";
         for (changes, config) in [(vec![bad, also_bad], ""), (vec![bad, good], ":0x4")] {
-            let mut stage = stage(version);
-            let told = stage.say_together(0, 1, &changes);
+            let mut testbed = testbed(version);
+            let told = testbed.say_together(0, 1, &changes);
             assert_eq!(told.len(), 2, "{version:?}: {told:?}");
             let asked = if version == Version::V1_0 { "features" } else { "stats port_desc" };
-            let told = stage.say(0, 1, asked);
+            let told = testbed.say(0, 1, asked);
             assert_eq!(told[0].contains("4:0x4"), config == ":0x4", "{version:?}: {told:?}");
             assert_eq!(told[0].matches(":0x").count(), config.matches(':').count(), "{told:?}");
-            say(&mut stage, "flow add match=ip prio=5 actions=output:2");
+            say(&mut testbed, "flow add match=ip prio=5 actions=output:2");
             let at_four = if config.is_empty() { vec![2] } else { Vec::new() };
-            assert_eq!(reached(&mut stage), [vec![2], vec![], vec![2], at_four], "{version:?}");
+            assert_eq!(reached(&mut testbed), [vec![2], vec![], vec![2], at_four], "{version:?}");
         }
     }
 }
@@ -118,18 +118,18 @@ fn ports_are_configured_by_no_change_that_is_refused() {
 fn what_is_refused_while_the_front_is_away_stands_on_all_members_or_none() {
     for version in VERSIONS {
         for member in [1, 2, 3] {
-            let mut stage = stage(version);
-            stage.plant(member, vec![RefuseOnce { nth: 1 }]);
-            stage.restart_front_behind(0, 1, &["flow add match=ip prio=5 actions=output:4"]);
+            let mut testbed = testbed(version);
+            testbed.plant(member, vec![RefuseOnce { nth: 1 }]);
+            testbed.restart_front_behind(0, 1, &["flow add match=ip prio=5 actions=output:4"]);
             let at_four = vec![vec![4], vec![4], vec![4], vec![]];
-            assert_eq!(reached(&mut stage), at_four, "{version:?} {member}");
+            assert_eq!(reached(&mut testbed), at_four, "{version:?} {member}");
 
-            let mut stage = self::stage(version);
-            say(&mut stage, "flow add match=ip prio=5 actions=output:4");
-            stage.plant(member, vec![RefuseOnce { nth: 1 }]);
-            stage.restart_front_behind(0, 1, &["flow add match=ip prio=5 actions=output:3"]);
+            let mut testbed = self::testbed(version);
+            say(&mut testbed, "flow add match=ip prio=5 actions=output:4");
+            testbed.plant(member, vec![RefuseOnce { nth: 1 }]);
+            testbed.restart_front_behind(0, 1, &["flow add match=ip prio=5 actions=output:3"]);
             let at_three = vec![vec![3], vec![3], vec![], vec![3]];
-            assert_eq!(reached(&mut stage), at_three, "{version:?} {member}");
+            assert_eq!(reached(&mut testbed), at_three, "{version:?} {member}");
         }
     }
 }
@@ -138,20 +138,20 @@ fn what_is_refused_while_the_front_is_away_stands_on_all_members_or_none() {
 #[test]
 fn a_front_comes_back_though_a_member_was_silent() {
     for version in VERSIONS {
-        let mut stage = stage(version);
+        let mut testbed = testbed(version);
         let words = "flow add match=ip prio=5 actions=output:4";
-        stage.restart_front_past(0, 1, (2, 30), &[words]);
-        assert_eq!(reached(&mut stage), [vec![4], vec![4], vec![4], vec![]], "{version:?}");
+        testbed.restart_front_past(0, 1, (2, 30), &[words]);
+        assert_eq!(reached(&mut testbed), [vec![4], vec![4], vec![4], vec![]], "{version:?}");
     }
 }
 
 #[test]
 fn a_group_that_is_refused_while_the_front_is_away_stands_on_all_members_or_none() {
     for member in [1, 2, 3] {
-        let mut stage = stage(Version::V1_3);
-        stage.plant(member, vec![RefuseOnce { nth: 1 }]);
-        stage.restart_front_behind(0, 1, &["group add id=1 buckets=output:4"]);
-        assert_eq!([1, 2, 3].map(|switch| stage.groups(switch)), [1; 3], "{member}");
+        let mut testbed = testbed(Version::V1_3);
+        testbed.plant(member, vec![RefuseOnce { nth: 1 }]);
+        testbed.restart_front_behind(0, 1, &["group add id=1 buckets=output:4"]);
+        assert_eq!([1, 2, 3].map(|switch| testbed.groups(switch)), [1; 3], "{member}");
     }
 }
 
@@ -159,14 +159,14 @@ fn a_group_that_is_refused_while_the_front_is_away_stands_on_all_members_or_none
 #[test]
 fn what_was_refused_on_the_fronts_old_connection_is_no_answer_on_the_new_one() {
     for version in VERSIONS {
-        let mut stage = stage(version);
-        say(&mut stage, "flow add match=ip prio=5 actions=output:4");
+        let mut testbed = testbed(version);
+        say(&mut testbed, "flow add match=ip prio=5 actions=output:4");
         let bad = "out in_port=controller actions=output:9 data=10.0.0.1>10.0.0.2";
-        let refused = stage.errors_to_front(0, 1);
-        stage.restart_front_behind(0, 1, &[bad; 9]);
-        assert_eq!(stage.errors_to_front(0, 1), refused, "{version:?}");
+        let refused = testbed.errors_to_front(0, 1);
+        testbed.restart_front_behind(0, 1, &[bad; 9]);
+        assert_eq!(testbed.errors_to_front(0, 1), refused, "{version:?}");
         let at_four = vec![vec![4], vec![4], vec![4], vec![]];
-        assert_eq!(reached(&mut stage), at_four, "{version:?}");
+        assert_eq!(reached(&mut testbed), at_four, "{version:?}");
     }
 }
 
@@ -175,19 +175,19 @@ fn what_was_refused_on_the_fronts_old_connection_is_no_answer_on_the_new_one() {
 fn an_entry_that_a_member_does_not_take_back_ends_on_all() {
     for version in VERSIONS {
         for (refuses, keeps) in [(1, 2), (1, 3), (2, 3), (3, 2)] {
-            let mut stage = stage(version);
-            let before = everything(&stage);
-            say(&mut stage, "flow add match=ip prio=5 actions=output:4 idle=60 flags=rem");
-            stage.plant(refuses, vec![RefuseOnce { nth: 1 }]);
-            stage.plant(keeps, vec![RefuseOnce { nth: 2 }]);
+            let mut testbed = testbed(version);
+            let before = everything(&testbed);
+            say(&mut testbed, "flow add match=ip prio=5 actions=output:4 idle=60 flags=rem");
+            testbed.plant(refuses, vec![RefuseOnce { nth: 1 }]);
+            testbed.plant(keeps, vec![RefuseOnce { nth: 2 }]);
             let add = "flow add match=ip prio=5 actions=output:3 flags=rem";
-            let mut told = stage.say_together(0, 1, &[add, "barrier"]);
+            let mut told = testbed.say_together(0, 1, &[add, "barrier"]);
             told.sort();
             assert_eq!(told.len(), 3, "{version:?} {refuses} {keeps}: {told:?}");
             assert!(told[1].starts_with("7 ERROR"), "{version:?}: {told:?}");
             assert!(told[2].starts_with("FLOW_REMOVED"), "{version:?}: {told:?}");
-            assert_eq!(everything(&stage), before, "{version:?} {refuses} {keeps}");
-            let flows = stage.say(0, 1, "stats flow").concat();
+            assert_eq!(everything(&testbed), before, "{version:?} {refuses} {keeps}");
+            let flows = testbed.say(0, 1, "stats flow").concat();
             assert!(!flows.contains("prio=5"), "{version:?} {refuses} {keeps}: {flows}");
         }
     }
@@ -197,15 +197,15 @@ fn an_entry_that_a_member_does_not_take_back_ends_on_all() {
 #[test]
 fn what_is_refused_costs_no_more_with_many_barriers_on_their_way() {
     for (version, barrier) in [(Version::V1_0, 18), (Version::V1_3, 20)] {
-        let mut stage = stage(version);
+        let mut testbed = testbed(version);
         let adds: Vec<String> = (0..200)
             .map(|at| format!("flow add match=ip,nw_src=10.0.1.{at} prio=5 actions=output:9"))
             .collect();
         let all: Vec<&str> = adds.iter().flat_map(|add| [add, "barrier"]).collect();
-        let before = stage.sent(2, barrier);
-        let told = stage.say_together(0, 1, &all);
+        let before = testbed.sent(2, barrier);
+        let told = testbed.say_together(0, 1, &all);
         assert_eq!(told.len(), 400, "{version:?}");
-        let sent = stage.sent(2, barrier) - before;
+        let sent = testbed.sent(2, barrier) - before;
         assert!(sent < 1_000, "{version:?}: {sent}");
     }
 }
@@ -227,33 +227,33 @@ fn bursts(kinds: &'static [&'static str]) -> impl Strategy<Value = Vec<Burst>> {
 
 /// All members forward as the replies to the controller say, and hold no other rules, whatever they have refused.
 fn agrees(version: Version, bursts: &[Burst]) -> Result<(), TestCaseError> {
-    let mut stage = stage(version);
-    let nothing = everything(&stage);
+    let mut testbed = testbed(version);
+    let nothing = everything(&testbed);
     for (changes, refuses) in bursts {
         if let Some(member) = refuses {
-            stage.plant(*member, vec![RefuseOnce { nth: 1 }]);
+            testbed.plant(*member, vec![RefuseOnce { nth: 1 }]);
         }
         let changes: Vec<&str> = changes.iter().map(String::as_str).collect();
-        stage.say_together(0, 1, &changes);
-        stage.plant(refuses.unwrap_or(1), Vec::new());
-        let mut told = stage.say(0, 1, "stats flow").concat();
+        testbed.say_together(0, 1, &changes);
+        testbed.plant(refuses.unwrap_or(1), Vec::new());
+        let mut told = testbed.say(0, 1, "stats flow").concat();
         if told.contains("group:1") {
-            told = stage.say(0, 1, "stats group_desc").concat();
+            told = testbed.say(0, 1, "stats group_desc").concat();
         }
         let to: Vec<u32> =
             (1..=4).filter(|port| told.contains(&format!("output:{port}"))).collect();
-        let reached = reached(&mut stage);
+        let reached = reached(&mut testbed);
         for (from, reached) in (1..).zip(&reached) {
             let expected: Vec<u32> = to.iter().copied().filter(|to| *to != from).collect();
             prop_assert_eq!(reached, &expected, "{:?} after {:?}: {}", version, changes, told);
         }
     }
-    stage.say(0, 1, "flow delete match=");
+    testbed.say(0, 1, "flow delete match=");
     if version == Version::V1_3 {
-        stage.say(0, 1, "group delete id=all");
-        prop_assert_eq!([1, 2, 3].map(|switch| stage.groups(switch)), [0; 3]);
+        testbed.say(0, 1, "group delete id=all");
+        prop_assert_eq!([1, 2, 3].map(|switch| testbed.groups(switch)), [0; 3]);
     }
-    prop_assert_eq!(everything(&stage), nothing);
+    prop_assert_eq!(everything(&testbed), nothing);
     Ok(())
 }
 

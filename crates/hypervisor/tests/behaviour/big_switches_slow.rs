@@ -1,7 +1,7 @@
 //! Tests of members of a big switch that refuse a request late. Meanwhile the controller has changed the same entry or
 //! group again.
 
-use crate::support::big_switches::{everything, reached, say, stage};
+use crate::support::big_switches::{everything, reached, say, testbed};
 use crate::support::*;
 use emulate::Fault::{RefuseFlowMods, RefuseOnce};
 use proptest::prelude::*;
@@ -13,75 +13,75 @@ fn to(port: u32) -> Vec<Vec<u32>> {
 }
 
 /// The second member refuses a change, and the first member will refuse the restoration.
-fn on_the_way_back(version: Version) -> Stage {
-    let mut stage = stage(version);
-    say(&mut stage, "flow add match=ip prio=5 actions=output:4 idle=60 flags=rem");
-    stage.plant(1, vec![RefuseOnce { nth: 2 }]);
-    stage.plant(2, vec![RefuseOnce { nth: 1 }]);
-    stage.hand_to_members(0, 1, 11, "flow add match=ip prio=5 actions=output:3 flags=rem");
-    stage.answer_alone(2);
-    stage
+fn on_the_way_back(version: Version) -> Testbed {
+    let mut testbed = testbed(version);
+    say(&mut testbed, "flow add match=ip prio=5 actions=output:4 idle=60 flags=rem");
+    testbed.plant(1, vec![RefuseOnce { nth: 2 }]);
+    testbed.plant(2, vec![RefuseOnce { nth: 1 }]);
+    testbed.hand_to_members(0, 1, 11, "flow add match=ip prio=5 actions=output:3 flags=rem");
+    testbed.answer_alone(2);
+    testbed
 }
 
 #[test]
 fn what_is_added_before_a_way_back_is_refused_stands() {
     for version in VERSIONS {
-        let mut stage = on_the_way_back(version);
-        stage.hand_to_members(0, 1, 12, "flow add match=ip prio=5 actions=output:2 flags=rem");
-        let told = stage.answer_all();
+        let mut testbed = on_the_way_back(version);
+        testbed.hand_to_members(0, 1, 12, "flow add match=ip prio=5 actions=output:2 flags=rem");
+        let told = testbed.answer_all();
         let [others @ .., last] = &told[..] else { panic!("{version:?}") };
         assert!(last.starts_with("11 ERROR"), "{version:?}: {told:?}");
         // The state before both changes is lost where a member refuses the restoration before the second change comes.
         assert!(others.iter().all(|it| it.starts_with("FLOW_REMOVED")), "{version:?}: {told:?}");
-        assert_eq!(reached(&mut stage), to(2), "{version:?}");
+        assert_eq!(reached(&mut testbed), to(2), "{version:?}");
     }
 }
 
 #[test]
 fn what_was_before_both_comes_back_if_that_is_refused_as_well() {
     for version in VERSIONS {
-        let mut stage = on_the_way_back(version);
-        stage.plant(3, vec![RefuseOnce { nth: 3 }]);
-        stage.hand_to_members(0, 1, 12, "flow add match=ip prio=5 actions=output:2 flags=rem");
-        let told = stage.answer_all();
+        let mut testbed = on_the_way_back(version);
+        testbed.plant(3, vec![RefuseOnce { nth: 3 }]);
+        testbed.hand_to_members(0, 1, 12, "flow add match=ip prio=5 actions=output:2 flags=rem");
+        let told = testbed.answer_all();
         let errors = told.iter().filter(|it| it.contains("ERROR")).count();
         assert_eq!(errors, 2, "{version:?}: {told:?}");
         let is_lost = told.iter().any(|it| it.starts_with("FLOW_REMOVED"));
         let left = if is_lost { vec![Vec::new(); 4] } else { to(4) };
-        assert_eq!(reached(&mut stage), left, "{version:?}: {told:?}");
+        assert_eq!(reached(&mut testbed), left, "{version:?}: {told:?}");
     }
 }
 
 #[test]
 fn an_entry_ends_with_its_group_though_it_has_just_come() {
-    let mut stage = stage(Version::V1_3);
-    let nothing = everything(&stage);
-    say(&mut stage, "group add id=1 buckets=output:3");
-    stage.hand_to_members(0, 1, 11, "flow add match=ip prio=5 flags=rem actions=group:1");
-    stage.hand_to_members(0, 1, 12, "group delete id=1");
-    let told = stage.answer_all();
+    let mut testbed = testbed(Version::V1_3);
+    let nothing = everything(&testbed);
+    say(&mut testbed, "group add id=1 buckets=output:3");
+    testbed.hand_to_members(0, 1, 11, "flow add match=ip prio=5 flags=rem actions=group:1");
+    testbed.hand_to_members(0, 1, 12, "group delete id=1");
+    let told = testbed.answer_all();
     assert_eq!(told.len(), 1, "{told:?}");
     assert!(told[0].contains("GROUP_DELETE"), "{told:?}");
-    assert_eq!(everything(&stage), nothing);
+    assert_eq!(everything(&testbed), nothing);
 }
 
 /// A member refuses the deletion of a group. The group stays, and its entry, which the other members have deleted,
 /// stays too.
 #[test]
 fn an_entry_stays_with_its_group_if_a_member_refuses_that_they_go() {
-    let mut stage = stage(Version::V1_3);
-    stage.plant(1, vec![RefuseOnce { nth: 3 }]);
+    let mut testbed = testbed(Version::V1_3);
+    testbed.plant(1, vec![RefuseOnce { nth: 3 }]);
     let group = "group add id=1 buckets=output:3";
-    stage.hand_to_members(0, 1, 11, group);
-    stage.hand_to_members(0, 1, 12, "flow add match=ip prio=5 actions=group:1");
-    stage.hand_to_members(0, 1, 13, "group delete id=1");
-    stage.hand_to_members(0, 1, 14, group);
-    stage.answer_alone(2);
-    let told = stage.answer_all();
+    testbed.hand_to_members(0, 1, 11, group);
+    testbed.hand_to_members(0, 1, 12, "flow add match=ip prio=5 actions=group:1");
+    testbed.hand_to_members(0, 1, 13, "group delete id=1");
+    testbed.hand_to_members(0, 1, 14, group);
+    testbed.answer_alone(2);
+    let told = testbed.answer_all();
     let exists = "14 ERROR OFPGMFC_GROUP_EXISTS of type 15 xid 14";
     assert_eq!(told, ["13 ERROR OFPGMFC_OUT_OF_GROUPS of type 15 xid 13", exists]);
-    assert_eq!(stage.say(0, 1, "stats flow"), ["7 STATS flow prio=5 ip n=0 group:1"]);
-    assert_eq!(reached(&mut stage), to(3));
+    assert_eq!(testbed.say(0, 1, "stats flow"), ["7 STATS flow prio=5 ip n=0 group:1"]);
+    assert_eq!(reached(&mut testbed), to(3));
 }
 
 /// A returning member gets all entries and groups as the changes in flight leave them. If the member refuses a changed
@@ -90,26 +90,26 @@ fn an_entry_stays_with_its_group_if_a_member_refuses_that_they_go() {
 #[test]
 fn a_member_that_comes_amid_a_change_has_what_is_left() {
     for others_are_first in [false, true] {
-        let mut stage = stage(Version::V1_3);
-        stage.lose(0, 1, 1);
-        stage.take_told();
-        say(&mut stage, "group add id=1 buckets=output:3");
-        say(&mut stage, "group add id=2 buckets=group:1");
-        say(&mut stage, "flow add match=ip prio=5 actions=group:2");
-        stage.plant(1, vec![RefuseOnce { nth: 1 }]);
-        stage.plant(2, vec![RefuseOnce { nth: 1 }]);
-        stage.hand_to_members(0, 1, 11, "group modify id=1 buckets=output:4");
-        stage.hand_to_members(0, 1, 12, "barrier");
+        let mut testbed = testbed(Version::V1_3);
+        testbed.lose(0, 1, 1);
+        testbed.take_told();
+        say(&mut testbed, "group add id=1 buckets=output:3");
+        say(&mut testbed, "group add id=2 buckets=group:1");
+        say(&mut testbed, "flow add match=ip prio=5 actions=group:2");
+        testbed.plant(1, vec![RefuseOnce { nth: 1 }]);
+        testbed.plant(2, vec![RefuseOnce { nth: 1 }]);
+        testbed.hand_to_members(0, 1, 11, "group modify id=1 buckets=output:4");
+        testbed.hand_to_members(0, 1, 12, "barrier");
         if others_are_first {
-            stage.find_and_fill(0, 1, 1);
-            [2, 3].into_iter().for_each(|member| stage.answer_alone(member));
+            testbed.find_and_fill(0, 1, 1);
+            [2, 3].into_iter().for_each(|member| testbed.answer_alone(member));
         } else {
-            stage.find_alone(0, 1, 1);
+            testbed.find_alone(0, 1, 1);
         }
-        let told = stage.answer_all();
+        let told = testbed.answer_all();
         let errors: Vec<&String> = told.iter().filter(|it| it.contains("ERROR")).collect();
         assert!(errors.len() == 1 && errors[0].starts_with("11 "), "{told:?}");
-        assert_eq!(reached(&mut stage), to(3), "{others_are_first}");
+        assert_eq!(reached(&mut testbed), to(3), "{others_are_first}");
     }
 }
 
@@ -118,23 +118,23 @@ fn a_member_that_comes_amid_a_change_has_what_is_left() {
 #[test]
 fn what_is_added_behind_one_that_ends_stands() {
     for version in VERSIONS {
-        let mut stage = stage(version);
-        let nothing = everything(&stage);
-        stage.plant(2, vec![RefuseOnce { nth: 1 }]);
+        let mut testbed = testbed(version);
+        let nothing = everything(&testbed);
+        testbed.plant(2, vec![RefuseOnce { nth: 1 }]);
         let add = "flow add match=ip prio=5 flags=rem actions=output:3";
-        stage.hand_to_members(0, 1, 10, add);
-        stage.hand_to_members(0, 1, 11, "barrier");
-        stage.answer_alone(1);
-        stage.wipe(1, &nothing[0]);
-        stage.answer_alone(1);
-        stage.hand_to_members(0, 1, 12, add);
-        let mut told = stage.answer_all();
-        stage.wait(6);
-        told.extend(stage.answer_all());
-        let flows = stage.say(0, 1, "stats flow").concat();
-        let is_there = reached(&mut stage) == to(3);
+        testbed.hand_to_members(0, 1, 10, add);
+        testbed.hand_to_members(0, 1, 11, "barrier");
+        testbed.answer_alone(1);
+        testbed.wipe(1, &nothing[0]);
+        testbed.answer_alone(1);
+        testbed.hand_to_members(0, 1, 12, add);
+        let mut told = testbed.answer_all();
+        testbed.wait(6);
+        told.extend(testbed.answer_all());
+        let flows = testbed.say(0, 1, "stats flow").concat();
+        let is_there = reached(&mut testbed) == to(3);
         assert_eq!(flows.contains("prio=5"), is_there, "{version:?}: {told:?}");
-        assert!(is_there || everything(&stage) == nothing, "{version:?}: {told:?}");
+        assert!(is_there || everything(&testbed) == nothing, "{version:?}: {told:?}");
     }
 }
 
@@ -142,25 +142,25 @@ fn what_is_added_behind_one_that_ends_stands() {
 #[test]
 fn what_a_member_refuses_when_it_comes_stays_on_the_others() {
     for version in VERSIONS {
-        let mut stage = stage(version);
-        say(&mut stage, "flow add match=ip prio=5 idle=4 actions=output:4 flags=rem");
-        stage.lose(0, 1, 2);
+        let mut testbed = testbed(version);
+        say(&mut testbed, "flow add match=ip prio=5 idle=4 actions=output:4 flags=rem");
+        testbed.lose(0, 1, 2);
         let kept: Vec<String> =
-            stage.entries(2).into_iter().filter(|it| !it.contains("prio=5 ")).collect();
-        stage.wipe(2, &kept);
-        stage.plant(2, vec![RefuseFlowMods { every: 1 }]);
-        stage.find(0, 1, 2);
-        stage.take_told();
-        let told = stage.say(0, 1, "flow modify_strict match=ip prio=5 actions=output:3");
+            testbed.entries(2).into_iter().filter(|it| !it.contains("prio=5 ")).collect();
+        testbed.wipe(2, &kept);
+        testbed.plant(2, vec![RefuseFlowMods { every: 1 }]);
+        testbed.find(0, 1, 2);
+        testbed.take_told();
+        let told = testbed.say(0, 1, "flow modify_strict match=ip prio=5 actions=output:3");
         let at = if version == Version::V1_0 { 4 } else { 3 };
         assert_eq!(told.len(), usize::from(version == Version::V1_0), "{version:?}: {told:?}");
         for _ in 0..6 {
-            stage.wait(2);
-            stage.send(0, 1, 1, &packet("10.0.0.1>10.0.0.2"));
+            testbed.wait(2);
+            testbed.send(0, 1, 1, &packet("10.0.0.1>10.0.0.2"));
         }
-        assert_eq!(stage.take_told(), [], "{version:?}");
+        assert_eq!(testbed.take_told(), [], "{version:?}");
         let expected: Vec<Vec<u32>> = to(at);
-        let reached = reached(&mut stage);
+        let reached = reached(&mut testbed);
         assert_eq!(reached[..2], expected[..2], "{version:?}");
     }
 }
@@ -170,20 +170,20 @@ fn what_a_member_refuses_when_it_comes_stays_on_the_others() {
 #[test]
 fn an_entry_that_the_member_of_its_port_refuses_ends() {
     for version in VERSIONS {
-        let mut stage = stage(version);
-        say(&mut stage, "flow add match=in_port=1,ip prio=5 idle=4 actions=output:4 flags=rem");
-        stage.lose(0, 1, 1);
+        let mut testbed = testbed(version);
+        say(&mut testbed, "flow add match=in_port=1,ip prio=5 idle=4 actions=output:4 flags=rem");
+        testbed.lose(0, 1, 1);
         let kept: Vec<String> =
-            stage.entries(1).into_iter().filter(|it| !it.contains("prio=5 ")).collect();
-        stage.wipe(1, &kept);
-        stage.plant(1, vec![RefuseFlowMods { every: 1 }]);
-        stage.find(0, 1, 1);
-        stage.take_told();
-        stage.wait(60);
-        let told = stage.answer_all();
+            testbed.entries(1).into_iter().filter(|it| !it.contains("prio=5 ")).collect();
+        testbed.wipe(1, &kept);
+        testbed.plant(1, vec![RefuseFlowMods { every: 1 }]);
+        testbed.find(0, 1, 1);
+        testbed.take_told();
+        testbed.wait(60);
+        let told = testbed.answer_all();
         let ends = told.iter().filter(|it| it.starts_with("FLOW_REMOVED")).count();
         assert_eq!(ends, 1, "{version:?}: {told:?}");
-        assert!(!stage.say(0, 1, "stats flow").concat().contains("prio=5"), "{version:?}");
+        assert!(!testbed.say(0, 1, "stats flow").concat().contains("prio=5"), "{version:?}");
     }
 }
 
@@ -191,9 +191,9 @@ fn an_entry_that_the_member_of_its_port_refuses_ends() {
 /// use.
 #[test]
 fn an_entry_that_a_member_holds_is_brought_again_with_the_group_that_it_lacks() {
-    let mut stage = stage(Version::V1_3);
-    say(&mut stage, "flow add match=ip prio=5 actions=output:1");
-    stage.plant(1, vec![RefuseOnce { nth: 1 }]);
+    let mut testbed = testbed(Version::V1_3);
+    say(&mut testbed, "flow add match=ip prio=5 actions=output:1");
+    testbed.plant(1, vec![RefuseOnce { nth: 1 }]);
     let steps = [
         "group add id=1 buckets=output:3",
         LOSE,
@@ -201,12 +201,12 @@ fn an_entry_that_a_member_holds_is_brought_again_with_the_group_that_it_lacks() 
         "group modify id=1 buckets=output:9",
         "flow add match=ip prio=5 actions=group:1",
     ];
-    run(&mut stage, &steps.map(|words| (words, Vec::new())));
-    let mut told = stage.answer_all();
+    run(&mut testbed, &steps.map(|words| (words, Vec::new())));
+    let mut told = testbed.answer_all();
     told.retain(|words| !words.starts_with("PORT_STATUS"));
     assert_eq!(told, ["12 ERROR OFPBAC_BAD_OUT_PORT of type 15 xid 12"]);
-    assert!(stage.say(0, 1, "stats flow").concat().contains("group:1"));
-    assert_eq!(reached(&mut stage), to(3));
+    assert!(testbed.say(0, 1, "stats flow").concat().contains("group:1"));
+    assert_eq!(reached(&mut testbed), to(3));
 }
 
 /// The requests of a controller, and the members that have processed all their messages before the next request.
@@ -256,13 +256,13 @@ fn some_of(all: &'static [&'static str]) -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..6)
 }
 
-fn run(stage: &mut Stage, steps: &[Step]) {
+fn run(testbed: &mut Testbed, steps: &[Step]) {
     for (xid, (words, answering)) in (10..).zip(steps) {
         match *words {
-            LOSE => stage.lose_for_a_moment(0, 1, 1),
-            words => stage.hand_to_members(0, 1, xid, words),
+            LOSE => testbed.lose_for_a_moment(0, 1, 1),
+            words => testbed.hand_to_members(0, 1, xid, words),
         }
-        answering.iter().for_each(|member| stage.answer_alone(*member));
+        answering.iter().for_each(|member| testbed.answer_alone(*member));
     }
 }
 
@@ -304,24 +304,24 @@ proptest! {
         bursts in prop::collection::vec((steps(), refusals()), 1..4),
     ) {
         for version in VERSIONS {
-            let mut stage = stage(version);
-            let nothing = everything(&stage);
+            let mut testbed = testbed(version);
+            let nothing = everything(&testbed);
             let mut before = None;
             for (steps, refusals) in &bursts {
                 for (member, refusals) in (1..).zip(refusals) {
-                    stage.plant(member, refusals.iter().map(|&nth| RefuseOnce { nth }).collect());
+                    testbed.plant(member, refusals.iter().map(|&nth| RefuseOnce { nth }).collect());
                 }
-                run(&mut stage, steps);
-                let mut told = stage.answer_all();
-                (1..=3).for_each(|member| stage.plant(member, Vec::new()));
+                run(&mut testbed, steps);
+                let mut told = testbed.answer_all();
+                (1..=3).for_each(|member| testbed.plant(member, Vec::new()));
                 prop_assert!(is_divided(&told), "{steps:?}: {told:?}");
                 let mut possible = possible(version, before, steps, &told);
-                let reached = reached(&mut stage);
+                let reached = reached(&mut testbed);
                 let is_there = |at: &Option<u32>| at.map_or(vec![Vec::new(); 4], to) == reached;
                 if !possible.iter().any(is_there) {
                     // Last counts are waited for, which a member may not tell that has refused to bring the entry back.
-                    stage.wait(6);
-                    told.extend(stage.answer_all());
+                    testbed.wait(6);
+                    told.extend(testbed.answer_all());
                 }
                 if told.iter().any(|it| it.starts_with("FLOW_REMOVED")) {
                     possible.insert(None);
@@ -329,14 +329,14 @@ proptest! {
                 let at = possible.iter().copied().find(is_there);
                 prop_assert!(at.is_some(), "{version:?} {reached:?} after {steps:?}: {told:?}");
                 before = at.flatten();
-                let flows = stage.say(0, 1, "stats flow").concat();
+                let flows = testbed.say(0, 1, "stats flow").concat();
                 prop_assert_eq!(flows.contains("prio=5"), before.is_some(), "{}", flows);
                 let barriers = steps.iter().filter(|it| it.0 == "barrier").count();
                 let answered = told.iter().filter(|it| it.contains("BARRIER_REPLY")).count();
                 prop_assert_eq!(answered, barriers);
             }
-            stage.say(0, 1, "flow delete match=");
-            prop_assert_eq!(everything(&stage), nothing);
+            testbed.say(0, 1, "flow delete match=");
+            prop_assert_eq!(everything(&testbed), nothing);
         }
     }
 
@@ -346,24 +346,24 @@ proptest! {
         bursts in prop::collection::vec((group_steps(), 1_u64..4, 1_u32..4), 1..4),
     ) {
         let version = Version::V1_3;
-        let mut stage = stage(version);
-        let nothing = everything(&stage);
+        let mut testbed = testbed(version);
+        let nothing = everything(&testbed);
         for (steps, member, nth) in &bursts {
-            stage.plant(*member, vec![RefuseOnce { nth: *nth }]);
-            run(&mut stage, steps);
-            let told = stage.answer_all();
+            testbed.plant(*member, vec![RefuseOnce { nth: *nth }]);
+            run(&mut testbed, steps);
+            let told = testbed.answer_all();
             prop_assert!(is_divided(&told), "{steps:?}: {told:?}");
-            stage.plant(*member, Vec::new());
-            let mut told = stage.say(0, 1, "stats flow").concat();
+            testbed.plant(*member, Vec::new());
+            let mut told = testbed.say(0, 1, "stats flow").concat();
             if told.contains("group:1") {
-                told = stage.say(0, 1, "stats group_desc").concat();
+                told = testbed.say(0, 1, "stats group_desc").concat();
             }
             let to = (1..=4).find(|port| told.contains(&format!("output:{port}")));
-            prop_assert_eq!(reached(&mut stage), to.map_or(vec![Vec::new(); 4], self::to), "{}", told);
+            prop_assert_eq!(reached(&mut testbed), to.map_or(vec![Vec::new(); 4], self::to), "{}", told);
         }
-        stage.say(0, 1, "flow delete match=");
-        stage.say(0, 1, "group delete id=all");
-        prop_assert_eq!([1, 2, 3].map(|switch| stage.groups(switch)), [0; 3]);
-        prop_assert_eq!(everything(&stage), nothing);
+        testbed.say(0, 1, "flow delete match=");
+        testbed.say(0, 1, "group delete id=all");
+        prop_assert_eq!([1, 2, 3].map(|switch| testbed.groups(switch)), [0; 3]);
+        prop_assert_eq!(everything(&testbed), nothing);
     }
 }

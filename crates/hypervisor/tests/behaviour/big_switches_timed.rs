@@ -11,8 +11,8 @@ fn plan() -> Plan {
     }
 }
 
-fn say(stage: &mut Stage, words: &str) {
-    assert_eq!(stage.say(0, 1, words), Vec::<String>::new(), "{words}");
+fn say(testbed: &mut Testbed, words: &str) {
+    assert_eq!(testbed.say(0, 1, words), Vec::<String>::new(), "{words}");
 }
 
 const REFUSED: &str = "flow modify match=ip actions=output:9";
@@ -21,21 +21,21 @@ const REFUSED: &str = "flow modify match=ip actions=output:9";
 #[test]
 fn an_entry_lives_on_while_changes_of_it_are_refused() {
     for version in VERSIONS {
-        let mut stage = Stage::new(version, vec![plan()]);
-        say(&mut stage, "flow add match=ip prio=5 actions=output:4 idle=2 flags=rem");
+        let mut testbed = Testbed::new(version, vec![plan()]);
+        say(&mut testbed, "flow add match=ip prio=5 actions=output:4 idle=2 flags=rem");
         let frame = packet("10.0.0.1>10.0.0.2");
         for quarter in 0..40 {
             if quarter % 4 == 1 {
-                let seen = stage.send(0, 2, 3, &frame);
+                let seen = testbed.send(0, 2, 3, &frame);
                 assert_eq!(seen.delivered, [(0, 3, 4, frame.clone())], "{version:?} {quarter}");
             }
-            stage.wait_and_say(0, 1, &[REFUSED]);
+            testbed.wait_and_say(0, 1, &[REFUSED]);
         }
-        let seen = stage.send(0, 1, 1, &frame);
+        let seen = testbed.send(0, 1, 1, &frame);
         assert_eq!(seen.delivered, [(0, 3, 4, frame.clone())], "{version:?}");
-        stage.take_told();
-        (0..12).for_each(|_| stage.wait_and_say(0, 1, &[REFUSED]));
-        let told = stage.take_told();
+        testbed.take_told();
+        (0..12).for_each(|_| testbed.wait_and_say(0, 1, &[REFUSED]));
+        let told = testbed.take_told();
         let ends = told.iter().filter(|it| it.2.starts_with("FLOW_REMOVED"));
         assert_eq!(ends.count(), 1, "{version:?}: {told:?}");
     }
@@ -47,21 +47,21 @@ fn an_entry_whose_time_was_over_does_not_come_back_with_a_refused_change() {
     for version in VERSIONS {
         for timeout in ["idle=2", "hard=2"] {
             for is_before in [false, true] {
-                let mut stage = Stage::new(version, vec![plan()]);
-                let before = [1, 2, 3].map(|switch| stage.entries(switch));
+                let mut testbed = Testbed::new(version, vec![plan()]);
+                let before = [1, 2, 3].map(|switch| testbed.entries(switch));
                 let add = format!("flow add match=ip prio=5 actions=output:4 {timeout} flags=rem");
-                say(&mut stage, &add);
+                say(&mut testbed, &add);
                 for _ in 0..8 {
                     match is_before {
-                        true => stage.say_and_wait(0, 1, &[REFUSED]),
-                        false => stage.wait_and_say(0, 1, &[REFUSED]),
+                        true => testbed.say_and_wait(0, 1, &[REFUSED]),
+                        false => testbed.wait_and_say(0, 1, &[REFUSED]),
                     }
                 }
-                stage.wait(1);
-                let told = stage.take_told();
+                testbed.wait(1);
+                let told = testbed.take_told();
                 let ends = told.iter().filter(|it| it.2.starts_with("FLOW_REMOVED"));
                 assert_eq!(ends.count(), 1, "{version:?} {timeout} {is_before}: {told:?}");
-                let after = [1, 2, 3].map(|switch| stage.entries(switch));
+                let after = [1, 2, 3].map(|switch| testbed.entries(switch));
                 assert_eq!(after, before, "{version:?} {timeout} {is_before}");
             }
         }
@@ -72,18 +72,18 @@ fn an_entry_whose_time_was_over_does_not_come_back_with_a_refused_change() {
 #[test]
 fn a_change_releases_a_packet_where_the_entry_is_idle() {
     for version in VERSIONS {
-        let mut stage = Stage::with_buffers(version, vec![plan()], 8);
-        say(&mut stage, "flow add prio=1 actions=controller:40");
-        say(&mut stage, "flow add match=ip prio=5 actions=output:4 idle=4");
+        let mut testbed = Testbed::with_buffers(version, vec![plan()], 8);
+        say(&mut testbed, "flow add prio=1 actions=controller:40");
+        say(&mut testbed, "flow add match=ip prio=5 actions=output:4 idle=4");
         let question = if version == Version::V1_0 { 16 } else { 18 };
         let frame = packet("10.0.0.1>10.0.0.2*200");
-        stage.wait(2);
-        stage.send(0, 2, 3, &frame);
-        stage.plant(2, vec![emulate::Fault::NeverAnswers { message_type: question }]);
-        stage.wait(3);
-        let seen = stage.send(0, 1, 1, &frame);
+        testbed.wait(2);
+        testbed.send(0, 2, 3, &frame);
+        testbed.plant(2, vec![emulate::Fault::NeverAnswers { message_type: question }]);
+        testbed.wait(3);
+        let seen = testbed.send(0, 1, 1, &frame);
         assert!(seen.delivered.is_empty() && seen.told[0].2.contains("buffer=0"), "{seen:?}");
-        let seen = stage.out(0, 1, "flow modify match=ip actions=output:4 buffer=0");
+        let seen = testbed.out(0, 1, "flow modify match=ip actions=output:4 buffer=0");
         assert_eq!(seen.delivered, [(0, 3, 4, frame)], "{version:?}");
     }
 }

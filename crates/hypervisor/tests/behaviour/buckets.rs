@@ -2,7 +2,7 @@
 //! FLOOD and ALL. Such buckets send to groups of Weir's own, the egress groups. `networks` has the property with random
 //! buckets.
 
-use crate::support::hairpin::{BLUE, all_same, stage, without_eleven};
+use crate::support::hairpin::{BLUE, all_same, testbed, without_eleven};
 use crate::support::networks::{both_say, same};
 use crate::support::*;
 use emulate::Fault;
@@ -19,16 +19,16 @@ fn the_tenants_tag_travels_under_the_links() {
         ("mod_vlan_vid:7,output:10", "="),
         ("strip_vlan,push_vlan:88a8,mod_vlan_vid:7,output:11", "="),
     ] {
-        let mut stage = stage();
-        both_say(&mut stage, BLUE, 1, &format!("group add id=1 buckets={buckets}"));
-        both_say(&mut stage, BLUE, 1, "flow add prio=5 actions=group:1");
+        let mut testbed = testbed();
+        both_say(&mut testbed, BLUE, 1, &format!("group add id=1 buckets={buckets}"));
+        both_say(&mut testbed, BLUE, 1, "flow add prio=5 actions=group:1");
         for (tag, length) in [("", 60), ("vlan5:", 64)] {
             let frame = packet(&format!("{tag}10.0.0.1>10.0.0.9"));
             assert_eq!(frame.len(), length);
             for (switch, port) in [(1, 1), (2, 1), (3, 1)] {
-                same(&mut stage, BLUE, switch, port, &frame);
+                same(&mut testbed, BLUE, switch, port, &frame);
             }
-            let seen = same(&mut stage, BLUE, 1, 1, &frame);
+            let seen = same(&mut testbed, BLUE, 1, 1, &frame);
             let [(_, _, 1, arrived)] = &seen.delivered[..] else { panic!("{buckets}: {seen:?}") };
             let more = match tags {
                 "+" => 4,
@@ -44,7 +44,7 @@ fn the_tenants_tag_travels_under_the_links() {
 /// One egress group serves all groups and sets that need it, and has as many instances as they need.
 #[test]
 fn exits_are_made_once_and_only_where_they_are_needed() {
-    let mut stage = stage();
+    let mut testbed = testbed();
     for (words, groups) in [
         // An edge port needs no tag, so there is room for the tenant's.
         ("group add id=1 buckets=push_vlan:8100,mod_vlan_vid:7,output:1", 1),
@@ -61,29 +61,29 @@ fn exits_are_made_once_and_only_where_they_are_needed() {
         ("group add id=9 type=all buckets=group:8", 25),
         ("group delete id=all", 6),
     ] {
-        both_say(&mut stage, BLUE, 1, words);
-        assert_eq!(stage.groups(1), groups, "{words}");
+        both_say(&mut testbed, BLUE, 1, words);
+        assert_eq!(testbed.groups(1), groups, "{words}");
     }
-    assert_eq!(stage.say(BLUE, 1, "stats group"), ["7 STATS group"]);
+    assert_eq!(testbed.say(BLUE, 1, "stats group"), ["7 STATS group"]);
 }
 
 #[test]
 fn references_to_exits_are_not_told() {
-    let mut stage = stage();
-    both_say(&mut stage, BLUE, 1, "group add id=1 type=all buckets=flood|strip_vlan,output:10");
-    both_say(&mut stage, BLUE, 1, "group add id=2 buckets=flood");
-    both_say(&mut stage, BLUE, 1, "flow add prio=5 actions=group:1");
-    assert_eq!(stage.references(BLUE, 1), [(1, 1), (2, 0)]);
+    let mut testbed = testbed();
+    both_say(&mut testbed, BLUE, 1, "group add id=1 type=all buckets=flood|strip_vlan,output:10");
+    both_say(&mut testbed, BLUE, 1, "group add id=2 buckets=flood");
+    both_say(&mut testbed, BLUE, 1, "flow add prio=5 actions=group:1");
+    assert_eq!(testbed.references(BLUE, 1), [(1, 1), (2, 0)]);
     for words in ["group delete id=2", "group delete id=1"] {
-        both_say(&mut stage, BLUE, 1, words);
+        both_say(&mut testbed, BLUE, 1, words);
     }
-    assert_eq!(stage.say(BLUE, 1, "stats flow"), stage.say_beside(BLUE, 1, "stats flow"));
+    assert_eq!(testbed.say(BLUE, 1, "stats flow"), testbed.say_beside(BLUE, 1, "stats flow"));
 }
 
 /// FLOOD leaves out the port that the controller names as the ingress port.
 #[test]
 fn what_controllers_send_is_flooded_but_to_where_it_is_said_to_come_from() {
-    stage().play(
+    testbed().play(
         "
         blue@1> group add id=1 type=all buckets=flood|mod_vlan_vid:7,in_port
         blue@1> out in_port=1 actions=group:1 data=vlan5:10.0.0.1>10.0.0.2
@@ -113,33 +113,33 @@ fn a_group_is_refused_once_with_its_exits() {
 
 /// The switch refuses one of the messages of a change. The result tells whether the change has that many messages.
 fn refuse_one(words: &str, nth: u32) -> bool {
-    let mut stage = stage();
+    let mut testbed = testbed();
     for words in [
         "group add id=1 type=all buckets=output:1",
         "group add id=2 type=all buckets=group:1|output:1",
         "flow add prio=5 match=ip,nw_src=10.0.0.1 actions=group:2",
     ] {
-        both_say(&mut stage, BLUE, 1, words);
+        both_say(&mut testbed, BLUE, 1, words);
     }
-    let entries = stage.entries(1);
+    let entries = testbed.entries(1);
     let context = format!("{words} {nth}");
-    stage.plant(1, vec![Fault::RefuseOnce { nth }]);
-    let told = stage.say(BLUE, 1, words);
-    stage.plant(1, Vec::new());
+    testbed.plant(1, vec![Fault::RefuseOnce { nth }]);
+    let told = testbed.say(BLUE, 1, words);
+    testbed.plant(1, Vec::new());
     let is_refused = !told.is_empty();
     if is_refused {
         assert_eq!(told, ["7 ERROR OFPGMFC_OUT_OF_GROUPS of type 15 xid 7"], "{context}");
-        assert_eq!(stage.entries(1), entries, "{context}");
+        assert_eq!(testbed.entries(1), entries, "{context}");
         // Exits that were not refused stay.
-        assert!([2, 5, 8].contains(&stage.groups(1)), "{context}: {}", stage.groups(1));
-        all_same(&mut stage);
-        assert_eq!(stage.say(BLUE, 1, words), [""; 0], "{context}");
+        assert!([2, 5, 8].contains(&testbed.groups(1)), "{context}: {}", testbed.groups(1));
+        all_same(&mut testbed);
+        assert_eq!(testbed.say(BLUE, 1, words), [""; 0], "{context}");
     }
-    stage.say_beside(BLUE, 1, words);
-    all_same(&mut stage);
+    testbed.say_beside(BLUE, 1, words);
+    all_same(&mut testbed);
     for question in ["stats group_desc", "stats flow"] {
-        let told = stage.say(BLUE, 1, question);
-        assert_eq!(told, stage.say_beside(BLUE, 1, question), "{context}");
+        let told = testbed.say(BLUE, 1, question);
+        assert_eq!(told, testbed.say_beside(BLUE, 1, question), "{context}");
     }
     is_refused
 }
@@ -147,7 +147,7 @@ fn refuse_one(words: &str, nth: u32) -> bool {
 /// A group and an entry that uses the group are sent together, and the switch refuses the egress group.
 #[test]
 fn what_uses_a_group_goes_with_it_when_an_exit_is_refused() {
-    stage().play(
+    testbed().play(
         "
         note
         refuses 1 2
@@ -161,7 +161,7 @@ fn what_uses_a_group_goes_with_it_when_an_exit_is_refused() {
 
 #[test]
 fn a_switch_that_does_not_chain_groups_refuses_what_needs_it() {
-    stage().play(
+    testbed().play(
         "
         refuses 1 chains
         only blue@1> group add id=1 type=all buckets=flood -> ERROR OFPGMFC_CHAINING_UNSUPPORTED
@@ -181,33 +181,33 @@ fn a_switch_that_does_not_chain_groups_refuses_what_needs_it() {
 /// Groups and their egress groups follow links that move, are removed and return, and the configuration of ports.
 #[test]
 fn groups_with_exits_follow_the_network() {
-    let mut stage = stage();
+    let mut testbed = testbed();
     for words in [
         "group add id=1 type=all buckets=flood|push_vlan:8100,mod_vlan_vid:7,output:10",
         "group add id=2 type=ff buckets=11@mod_vlan_vid:7,output:11|10@all",
         "flow add prio=5 actions=group:1",
         "flow add prio=6 match=ip,nw_src=10.0.0.2 actions=group:2",
     ] {
-        both_say(&mut stage, BLUE, 1, words);
+        both_say(&mut testbed, BLUE, 1, words);
     }
-    assert!(all_same(&mut stage) > 0);
-    let groups = stage.groups(1);
+    assert!(all_same(&mut testbed) > 0);
+    let groups = testbed.groups(1);
     assert_eq!(groups, 6 + 4 * 3);
     for _ in 0..2 {
-        without_eleven(&mut stage, true);
+        without_eleven(&mut testbed, true);
         // Each in one form.
-        assert_eq!(stage.groups(1), 6);
+        assert_eq!(testbed.groups(1), 6);
         let frame = packet("10.0.0.0>10.0.0.9");
-        assert_eq!(stage.send(BLUE, 1, 1, &frame).delivered.len(), 2);
-        without_eleven(&mut stage, false);
-        assert_eq!(stage.groups(1), groups);
-        assert_eq!(stage.send(BLUE, 1, 1, &frame).delivered.len(), 3);
+        assert_eq!(testbed.send(BLUE, 1, 1, &frame).delivered.len(), 2);
+        without_eleven(&mut testbed, false);
+        assert_eq!(testbed.groups(1), groups);
+        assert_eq!(testbed.send(BLUE, 1, 1, &frame).delivered.len(), 3);
     }
     for bits in [1, 0, 0x20, 0] {
         for port in [1, 10, 11] {
             let words = format!("port_mod port={port} config={bits} mask=0x21");
-            assert_eq!(stage.say(BLUE, 1, &words), stage.say_beside(BLUE, 1, &words));
-            all_same(&mut stage);
+            assert_eq!(testbed.say(BLUE, 1, &words), testbed.say_beside(BLUE, 1, &words));
+            all_same(&mut testbed);
         }
     }
 }
@@ -215,20 +215,20 @@ fn groups_with_exits_follow_the_network() {
 /// On a big switch a port may be on another member. The egress group's buckets send to such a port by a tunnel.
 #[test]
 fn buckets_send_to_ports_of_other_members() {
-    let mut stage = Stage::new(Version::V1_3, networks::big_networks());
+    let mut testbed = Testbed::new(Version::V1_3, networks::big_networks());
     let words = "group add id=1 type=all buckets=flood|push_vlan:8100,mod_vlan_vid:7,output:11|\
                  strip_vlan,output:1|mod_vlan_vid:6,in_port";
-    both_say(&mut stage, 0, 1, words);
-    both_say(&mut stage, 0, 1, "flow add prio=5 actions=group:1");
+    both_say(&mut testbed, 0, 1, words);
+    both_say(&mut testbed, 0, 1, "flow add prio=5 actions=group:1");
     for (switch, port) in [(1, 1), (1, 2), (2, 10), (3, 11)] {
         for tag in ["", "vlan5:"] {
             let frame = packet(&format!("{tag}10.0.0.1>10.0.0.2"));
-            let seen = same(&mut stage, 0, switch, port, &frame);
+            let seen = same(&mut testbed, 0, switch, port, &frame);
             assert!(seen.delivered.len() >= 4, "{switch}:{port}: {seen:?}");
         }
     }
     for question in ["stats group", "stats group_desc"] {
-        assert_eq!(stage.say(0, 1, question), stage.say_beside(0, 1, question), "{question}");
+        assert_eq!(testbed.say(0, 1, question), testbed.say_beside(0, 1, question), "{question}");
     }
 }
 
@@ -241,24 +241,24 @@ fn buckets_send_to_the_tenants_hosts_at_a_shared_edge_port() {
         shared: vec![(1, 4, 7, host(n))],
         ..Plan::default()
     };
-    let mut stage = Stage::new(Version::V1_3, vec![plan(0), plan(1)]);
+    let mut testbed = Testbed::new(Version::V1_3, vec![plan(0), plan(1)]);
     let bucket = |n: u8| format!("mod_dl_dst:02.00.00.00.10.{n:02x},output:7");
     // In a set what is written counts, wherever it stands.
     let behind = "output:7,mod_dl_dst:02.00.00.00.10.00".to_owned();
     let own = [bucket(0), behind, bucket(0).replace("output:7", "in_port")];
     for buckets in own.iter().cloned().chain([bucket(1), bucket(9)]) {
-        assert_eq!(stage.say(0, 1, &format!("group add id=1 buckets={buckets}")), [""; 0]);
-        assert_eq!(stage.say(0, 1, "flow add prio=5 actions=group:1"), [""; 0]);
+        assert_eq!(testbed.say(0, 1, &format!("group add id=1 buckets={buckets}")), [""; 0]);
+        assert_eq!(testbed.say(0, 1, "flow add prio=5 actions=group:1"), [""; 0]);
         let entry = if buckets.contains("in_port") { 7 } else { 1 };
         let mut frame = packet("10.0.0.1>10.0.0.2");
         frame[6..12].copy_from_slice(&host(0));
-        let seen = stage.send(0, 1, entry, &frame);
+        let seen = testbed.send(0, 1, entry, &frame);
         // The wire is at both tenants' ports.
         let to: BTreeSet<_> =
             seen.delivered.iter().map(|(_, _, port, f)| (*port, &f[..6])).collect();
         let own_host = host(0);
         let expected = own.contains(&buckets).then_some((7, &own_host[..]));
         assert_eq!(to, expected.into_iter().collect(), "{buckets}");
-        stage.say(0, 1, "group delete id=1");
+        testbed.say(0, 1, "group delete id=1");
     }
 }

@@ -77,7 +77,7 @@ fn what_waits_for_its_turn_does_not_release_a_later_packet() {
 /// The places that a packet of blue's reaches. It is in a PACKET_IN at `switch`, and a change there releases it. A
 /// place is a tenant, a switch and a port of the tenant's.
 fn released(switch: u64, change: &str) -> Vec<(usize, u64, u32)> {
-    let mut stage = Stage::with_buffers(Version::V1_3, two_networks(), 8);
+    let mut testbed = Testbed::with_buffers(Version::V1_3, two_networks(), 8);
     // Blue's port 1 has a number that is one of red's ports on the switch.
     let mut rules = vec![(0, 1, "prio=1 actions=output:2"), (0, 2, "prio=1 actions=output:1")];
     match switch {
@@ -88,11 +88,11 @@ fn released(switch: u64, change: &str) -> Vec<(usize, u64, u32)> {
         }
     }
     for (tenant, switch, rule) in rules {
-        assert_eq!(stage.say(tenant, switch, &format!("flow add {rule}")), [""; 0]);
+        assert_eq!(testbed.say(tenant, switch, &format!("flow add {rule}")), [""; 0]);
     }
-    let seen = stage.send(1, 1, 1, &packet("10.0.0.1>10.0.0.2*200"));
+    let seen = testbed.send(1, 1, 1, &packet("10.0.0.1>10.0.0.2*200"));
     assert!(seen.delivered.is_empty() && seen.told[0].2.contains("buffer=0"), "{seen:?}");
-    let seen = stage.out(1, switch, &format!("flow {change} buffer=0"));
+    let seen = testbed.out(1, switch, &format!("flow {change} buffer=0"));
     seen.delivered.iter().map(|(tenant, switch, port, _)| (*tenant, *switch, *port)).collect()
 }
 

@@ -9,25 +9,25 @@ use std::sync::Arc;
 const RED: usize = 0;
 const LINK: [(u64, u32); 2] = [(1, 10), (2, 10)];
 
-/// The messages that red gets from its first switch on the stage, and from its own switch beside the stage: those since
+/// The messages that red gets from its first switch on the testbed, and from its own switch beside the testbed: those since
 /// the last call, and the reply.
-fn both_tell(stage: &mut Stage, words: &str) -> Vec<String> {
-    let mut told: Vec<String> = stage.take_told().into_iter().map(|(.., words)| words).collect();
-    let mut beside = stage.told_beside(RED, 1);
+fn both_tell(testbed: &mut Testbed, words: &str) -> Vec<String> {
+    let mut told: Vec<String> = testbed.take_told().into_iter().map(|(.., words)| words).collect();
+    let mut beside = testbed.told_beside(RED, 1);
     told.sort();
     beside.sort();
-    told.extend(stage.say(RED, 1, words));
-    beside.extend(stage.say_beside(RED, 1, words));
+    told.extend(testbed.say(RED, 1, words));
+    beside.extend(testbed.say_beside(RED, 1, words));
     assert_eq!(told, beside, "{words}");
     told
 }
 
-/// A stage on which red's link from the first switch has no path, and the first port is closed.
-fn stage(version: Version) -> Stage {
-    let mut stage = Stage::new(version, two_networks());
-    stage.cut(RED, vec![LINK], 3000);
-    both_tell(&mut stage, "port_mod port=1 config=4 mask=4");
-    stage
+/// A testbed on which red's link from the first switch has no path, and the first port is closed.
+fn testbed(version: Version) -> Testbed {
+    let mut testbed = Testbed::new(version, two_networks());
+    testbed.cut(RED, vec![LINK], 3000);
+    both_tell(&mut testbed, "port_mod port=1 config=4 mask=4");
+    testbed
 }
 
 /// Entries for a link without a path, for a VLAN that is not declared at a link, and entries above the rule that drops
@@ -45,20 +45,20 @@ fn they_end_when_their_time_is_over() {
             ("idle=4", 4, "IDLE_TIMEOUT"),
             ("hard=3", 3, "HARD_TIMEOUT"),
         ] {
-            let mut stage = stage(version);
+            let mut testbed = testbed(version);
             for rule in UNPLACED {
                 let rule = format!("flow add {rule} {times} flags=rem cookie=7 actions=output:2");
-                assert_eq!(both_tell(&mut stage, &rule), [""; 0]);
+                assert_eq!(both_tell(&mut testbed, &rule), [""; 0]);
             }
-            both_tell(&mut stage, "flow add prio=9 match=in_port=10 idle=1 actions=output:2");
-            stage.wait(end - 1);
-            assert!(both_tell(&mut stage, "stats flow").join("").contains("cookie=0x7"));
-            stage.wait(1);
-            let told = both_tell(&mut stage, "stats flow");
+            both_tell(&mut testbed, "flow add prio=9 match=in_port=10 idle=1 actions=output:2");
+            testbed.wait(end - 1);
+            assert!(both_tell(&mut testbed, "stats flow").join("").contains("cookie=0x7"));
+            testbed.wait(1);
+            let told = both_tell(&mut testbed, "stats flow");
             let ends = told.iter().filter(|words| words.contains(reason)).count();
             assert_eq!((ends, told.len()), (UNPLACED.len(), UNPLACED.len() + 1), "{told:?}");
-            stage.wait(20);
-            assert_eq!(both_tell(&mut stage, "stats flow"), ["7 STATS flow"]);
+            testbed.wait(20);
+            assert_eq!(both_tell(&mut testbed, "stats flow"), ["7 STATS flow"]);
         }
     }
 }
@@ -66,7 +66,7 @@ fn they_end_when_their_time_is_over() {
 #[test]
 fn they_stay_if_they_have_no_timeouts() {
     for version in VERSIONS {
-        stage(version).play(
+        testbed(version).play(
             "
             red@1> flow add prio=5 match=in_port=10 flags=rem actions=output:2
             red@1> flow add prio=6 match=in_port=10,dl_vlan=9 flags=rem actions=output:2
@@ -85,7 +85,7 @@ fn they_stay_if_they_have_no_timeouts() {
 fn they_begin_anew_when_they_are_added_again() {
     let rule = "flow add match=in_port=10 prio=5 idle=4 flags=rem cookie=7 actions=output:2";
     for version in VERSIONS {
-        stage(version).play(&format!(
+        testbed(version).play(&format!(
             "
             red@1> {rule}
             wait 3
@@ -135,15 +135,15 @@ fn they_end_in_time_when_their_link_loses_and_finds_its_way() {
 /// After a restart the timeouts start again, because no component has kept the elapsed time.
 #[test]
 fn they_end_after_a_restart() {
-    let mut stage = stage(Version::V1_0);
-    stage.play(
+    let mut testbed = testbed(Version::V1_0);
+    testbed.play(
         "
         red@1> flow add match=in_port=10 prio=5 hard=4 flags=rem actions=output:2
         wait 3
     ",
     );
-    stage.reconnect(1);
-    stage.play(
+    testbed.reconnect(1);
+    testbed.play(
         "
         only wait 3
         only wait 1
@@ -159,24 +159,24 @@ fn they_are_copies_of_entries_of_big_switches() {
         for (times, port) in
             ["idle=2", "idle=2 hard=9"].into_iter().flat_map(|it| [(it, 1), (it, 10)])
         {
-            let mut stage = Stage::new(version, big_networks());
+            let mut testbed = Testbed::new(version, big_networks());
             let rule = format!(
                 "flow add match=in_port={port} prio=65535 {times} flags=rem actions=output:2"
             );
-            assert_eq!(stage.say(RED, 1, &rule), [""; 0]);
+            assert_eq!(testbed.say(RED, 1, &rule), [""; 0]);
             let frame = packet("10.0.0.1>10.0.0.9");
             let at = if port == 1 { 1 } else { 2 };
             for _ in 0..4 {
-                stage.wait(1);
-                let seen = stage.send(RED, at, port, &frame);
+                testbed.wait(1);
+                let seen = testbed.send(RED, at, port, &frame);
                 assert_eq!(seen.delivered, [(RED, 1, 2, frame.clone())], "{version:?} {rule}");
             }
-            assert_eq!(stage.take_told(), []);
-            stage.wait(3);
-            let told = stage.take_told();
+            assert_eq!(testbed.take_told(), []);
+            testbed.wait(3);
+            let told = testbed.take_told();
             let [(RED, _, words)] = &told[..] else { panic!("{version:?} {rule}: {told:?}") };
             assert!(words.contains("IDLE_TIMEOUT n=4"), "{words}");
-            assert_eq!(stage.say(RED, 1, "stats flow"), ["7 STATS flow"]);
+            assert_eq!(testbed.say(RED, 1, "stats flow"), ["7 STATS flow"]);
         }
     }
 }

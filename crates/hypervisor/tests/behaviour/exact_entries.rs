@@ -22,7 +22,7 @@ fn a_match_of_one_packet_is_above_all_others() {
         let exact = format!("full=1 match=in_port=1,{tag},{ONE_PACKET}");
         let packet = format!("red@1:1> {name}{ONE_FRAME}");
         // Of one priority, so one entry. It has the highest, so that others do not overlap with it.
-        Stage::new(Version::V1_0, two_networks()).play(&format!(
+        Testbed::new(Version::V1_0, two_networks()).play(&format!(
             "
             red@1> flow add prio=1 flags=rem cookie=1 {exact} actions=output:2
             red@1> flow add prio=10 match=in_port=1 actions=drop
@@ -111,7 +111,7 @@ fn a_match_of_one_packet_is_above_all_others_of_a_big_switch() {
     for ((name, tag), [to, at]) in TAGS.into_iter().zip([["output:3", "2:3"], ["output:4", "1:4"]])
     {
         let exact = format!("full=1 match=in_port=1,{tag},{ONE_PACKET}");
-        Stage::new(Version::V1_0, vec![plan.clone()]).play(&format!(
+        Testbed::new(Version::V1_0, vec![plan.clone()]).play(&format!(
             "
             red@1> flow add prio=1 flags=rem cookie=1 {exact} actions={to},output:2
             red@1> flow add prio=10 match=in_port=1 actions=drop

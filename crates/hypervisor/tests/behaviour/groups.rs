@@ -2,7 +2,7 @@
 //! group has several instances on the switch. `networks` has the property with random groups, `groups_restarted` tests
 //! restarts and `groups_agree` tests refusals.
 
-use crate::support::hairpin::{BLUE, all_same, stage, without_eleven};
+use crate::support::hairpin::{BLUE, all_same, testbed, without_eleven};
 use crate::support::networks::both_say;
 use crate::support::*;
 use emulate::Fault;
@@ -24,25 +24,25 @@ fn each_kind_sends_into_links_on_one_port_from_each_of_them() {
         ("indirect", "push_vlan:8100,mod_vlan_vid:7,in_port"),
         ("ff", "11@strip_vlan,output:11|10@all|1@output:1"),
     ] {
-        let mut stage = stage();
-        both_say(&mut stage, BLUE, 1, &format!("group add id=1 type={kind} buckets={buckets}"));
-        both_say(&mut stage, BLUE, 1, "flow add prio=5 actions=group:1 cookie=9");
-        assert!(all_same(&mut stage) > 0, "{kind} {buckets}");
+        let mut testbed = testbed();
+        both_say(&mut testbed, BLUE, 1, &format!("group add id=1 type={kind} buckets={buckets}"));
+        both_say(&mut testbed, BLUE, 1, "flow add prio=5 actions=group:1 cookie=9");
+        assert!(all_same(&mut testbed) > 0, "{kind} {buckets}");
         // All copies are one group to the tenant, and what is written several times is one entry.
         for question in ["stats group", "stats group_desc", "stats flow", "stats flow out_group=1"]
         {
-            let told = stage.say(BLUE, 1, question);
-            assert_eq!(told, stage.say_beside(BLUE, 1, question), "{kind} {buckets} {question}");
+            let told = testbed.say(BLUE, 1, question);
+            assert_eq!(told, testbed.say_beside(BLUE, 1, question), "{kind} {buckets} {question}");
             assert!(told[0].len() > "7 STATS group_desc".len(), "{told:?}");
         }
-        assert_eq!(stage.say(BLUE, 1, "stats group id=1"), stage.say(BLUE, 1, "stats group"));
-        assert_eq!(stage.say(BLUE, 1, "stats flow out_group=2"), ["7 STATS flow"]);
+        assert_eq!(testbed.say(BLUE, 1, "stats group id=1"), testbed.say(BLUE, 1, "stats group"));
+        assert_eq!(testbed.say(BLUE, 1, "stats flow out_group=2"), ["7 STATS flow"]);
     }
 }
 
 #[test]
 fn a_group_that_meets_no_crowded_port_is_one_on_the_switch() {
-    let mut stage = stage();
+    let mut testbed = testbed();
     for (words, groups) in [
         ("group add id=1 type=all buckets=output:1|controller", 1),
         // One for packets by 10, one for those by 11, and one for all others.
@@ -59,8 +59,8 @@ fn a_group_that_meets_no_crowded_port_is_one_on_the_switch() {
         ("group delete id=5", 6),
         ("group delete id=all", 0),
     ] {
-        both_say(&mut stage, BLUE, 1, words);
-        assert_eq!(stage.groups(1), groups, "{words}");
+        both_say(&mut testbed, BLUE, 1, words);
+        assert_eq!(testbed.groups(1), groups, "{words}");
     }
 }
 
@@ -68,7 +68,7 @@ fn a_group_that_meets_no_crowded_port_is_one_on_the_switch() {
 /// fewer.
 #[test]
 fn entries_follow_a_group_that_is_modified() {
-    let mut stage = stage();
+    let mut testbed = testbed();
     for words in [
         "group add id=1 type=all buckets=output:1",
         "group add id=2 type=all buckets=group:1|controller",
@@ -78,39 +78,39 @@ fn entries_follow_a_group_that_is_modified() {
         "flow add prio=5 match=ip,nw_src=10.0.0.3 actions=write=group:1;goto=1",
         "flow add prio=5 table=1 actions=write=mod_dl_src:02.00.00.00.00.55",
     ] {
-        both_say(&mut stage, BLUE, 1, words);
+        both_say(&mut testbed, BLUE, 1, words);
     }
-    let entries = stage.entries(1);
-    all_same(&mut stage);
+    let entries = testbed.entries(1);
+    all_same(&mut testbed);
     for buckets in ["output:10|output:11", "in_port|output:11", "output:1"] {
         let words = format!("group modify id=1 type=all buckets={buckets}");
-        both_say(&mut stage, BLUE, 1, &words);
-        all_same(&mut stage);
-        assert_eq!(stage.entries(1) == entries, buckets == "output:1", "{buckets}");
+        both_say(&mut testbed, BLUE, 1, &words);
+        all_same(&mut testbed);
+        assert_eq!(testbed.entries(1) == entries, buckets == "output:1", "{buckets}");
         // Also what was counted before.
-        let flows = stage.say(BLUE, 1, "stats flow");
-        assert_eq!(flows, stage.say_beside(BLUE, 1, "stats flow"), "{buckets}");
+        let flows = testbed.say(BLUE, 1, "stats flow");
+        assert_eq!(flows, testbed.say_beside(BLUE, 1, "stats flow"), "{buckets}");
     }
     // With a group go the entries that use it, each told once; one that others name does not go.
-    both_say(&mut stage, BLUE, 1, "flow modify match=ip,nw_src=10.0.0.0 actions=group:1");
-    both_say(&mut stage, BLUE, 1, "group modify id=1 type=all buckets=output:10|output:11");
+    both_say(&mut testbed, BLUE, 1, "flow modify match=ip,nw_src=10.0.0.0 actions=group:1");
+    both_say(&mut testbed, BLUE, 1, "group modify id=1 type=all buckets=output:10|output:11");
     both_say(
-        &mut stage,
+        &mut testbed,
         BLUE,
         1,
         "flow add prio=5 match=ip,nw_src=10.0.0.0 actions=group:1 flags=rem",
     );
     for words in ["group delete id=1", "group delete id=2", "group delete id=1"] {
-        let told = stage.say(BLUE, 1, words);
-        assert_eq!(told, stage.say_beside(BLUE, 1, words), "{words}");
+        let told = testbed.say(BLUE, 1, words);
+        assert_eq!(told, testbed.say_beside(BLUE, 1, words), "{words}");
     }
-    assert_eq!(stage.groups(1), 0);
-    assert_eq!(stage.say(BLUE, 1, "stats flow"), stage.say_beside(BLUE, 1, "stats flow"));
+    assert_eq!(testbed.groups(1), 0);
+    assert_eq!(testbed.say(BLUE, 1, "stats flow"), testbed.say_beside(BLUE, 1, "stats flow"));
 }
 
 #[test]
 fn what_controllers_send_goes_by_the_copy_for_where_it_is_said_to_come_from() {
-    stage().play(
+    testbed().play(
         "
         blue@1> group add id=1 type=all buckets=output:10|output:11|output:1|in_port
         blue@1> out in_port=1 actions=group:1 data=10.0.0.1>10.0.0.2 -> blue@1:1 blue@2:1 blue@3:1
@@ -124,8 +124,8 @@ fn what_controllers_send_goes_by_the_copy_for_where_it_is_said_to_come_from() {
 /// Also where the whole action set is carried out at once, and where a group has several instances on the switch.
 #[test]
 fn an_entry_names_a_group_once() {
-    let mut stage = stage();
-    stage.play(
+    let mut testbed = testbed();
+    testbed.play(
         "
         blue@1> group add id=1 type=all buckets=output:10|output:11
         blue@1> group add id=2 type=all buckets=output:1
@@ -137,12 +137,12 @@ fn an_entry_names_a_group_once() {
         blue@1> flow add prio=5 actions=group:1,group:2
     ",
     );
-    all_same(&mut stage);
+    all_same(&mut testbed);
 }
 
 #[test]
 fn loops_of_groups_are_refused() {
-    stage().play(
+    testbed().play(
         "
         blue@1> group add id=1 buckets=output:10
         blue@1> group add id=2 buckets=group:1
@@ -158,18 +158,18 @@ fn loops_of_groups_are_refused() {
 #[test]
 fn entries_that_become_one_are_both_taken() {
     for last in ["flow add prio=5 actions=output:11", "flow add prio=5 actions=group:1"] {
-        let mut stage = stage();
-        both_say(&mut stage, BLUE, 1, "group add id=1 buckets=output:1");
-        both_say(&mut stage, BLUE, 1, "flow add prio=5 match=in_port=10 actions=output:11");
-        both_say(&mut stage, BLUE, 1, last);
-        both_say(&mut stage, BLUE, 1, "group modify id=1 buckets=output:11");
-        all_same(&mut stage);
-        let entries = stage.entries(1);
-        both_say(&mut stage, BLUE, 1, "flow delete_strict prio=5 match=in_port=10");
-        all_same(&mut stage);
-        assert_eq!(stage.entries(1).len(), entries.len());
-        both_say(&mut stage, BLUE, 1, "group modify id=1 buckets=output:1");
-        all_same(&mut stage);
+        let mut testbed = testbed();
+        both_say(&mut testbed, BLUE, 1, "group add id=1 buckets=output:1");
+        both_say(&mut testbed, BLUE, 1, "flow add prio=5 match=in_port=10 actions=output:11");
+        both_say(&mut testbed, BLUE, 1, last);
+        both_say(&mut testbed, BLUE, 1, "group modify id=1 buckets=output:11");
+        all_same(&mut testbed);
+        let entries = testbed.entries(1);
+        both_say(&mut testbed, BLUE, 1, "flow delete_strict prio=5 match=in_port=10");
+        all_same(&mut testbed);
+        assert_eq!(testbed.entries(1).len(), entries.len());
+        both_say(&mut testbed, BLUE, 1, "group modify id=1 buckets=output:1");
+        all_same(&mut testbed);
     }
 }
 
@@ -190,7 +190,7 @@ fn one_copy_refused_is_the_whole_group_refused() {
 
 /// The switch refuses one of the messages of a change. The result tells whether the change has that many messages.
 fn refuse_one(words: &str, nth: u32) -> bool {
-    let mut stage = stage();
+    let mut testbed = testbed();
     for words in [
         "group add id=1 type=all buckets=output:1",
         "group add id=2 type=all buckets=output:11|in_port",
@@ -199,82 +199,82 @@ fn refuse_one(words: &str, nth: u32) -> bool {
         "flow add prio=5 match=ip,nw_src=10.0.0.1 actions=group:2",
         "flow add prio=4 actions=group:4",
     ] {
-        both_say(&mut stage, BLUE, 1, words);
+        both_say(&mut testbed, BLUE, 1, words);
     }
-    all_same(&mut stage);
-    let (groups, entries) = (stage.groups(1), stage.entries(1));
+    all_same(&mut testbed);
+    let (groups, entries) = (testbed.groups(1), testbed.entries(1));
     let context = format!("{words} {nth}");
-    stage.plant(1, vec![Fault::RefuseOnce { nth }]);
-    let told = stage.say(BLUE, 1, words);
-    stage.plant(1, Vec::new());
-    assert_eq!(stage.say(BLUE, 1, "barrier"), ["7 BARRIER_REPLY"], "{context}");
+    testbed.plant(1, vec![Fault::RefuseOnce { nth }]);
+    let told = testbed.say(BLUE, 1, words);
+    testbed.plant(1, Vec::new());
+    assert_eq!(testbed.say(BLUE, 1, "barrier"), ["7 BARRIER_REPLY"], "{context}");
     if told.is_empty() {
-        assert_eq!(stage.say_beside(BLUE, 1, words), [""; 0], "{context}");
+        assert_eq!(testbed.say_beside(BLUE, 1, words), [""; 0], "{context}");
     } else {
         assert_eq!(told, ["7 ERROR OFPGMFC_OUT_OF_GROUPS of type 15 xid 7"], "{context}");
-        assert_eq!(stage.groups(1), groups, "{context}");
-        assert_eq!(stage.entries(1), entries, "{context}");
+        assert_eq!(testbed.groups(1), groups, "{context}");
+        assert_eq!(testbed.entries(1), entries, "{context}");
     }
-    all_same(&mut stage);
-    let described = stage.say(BLUE, 1, "stats group_desc");
-    assert_eq!(described, stage.say_beside(BLUE, 1, "stats group_desc"), "{context}");
+    all_same(&mut testbed);
+    let described = testbed.say(BLUE, 1, "stats group_desc");
+    assert_eq!(described, testbed.say_beside(BLUE, 1, "stats group_desc"), "{context}");
     !told.is_empty()
 }
 
 #[test]
 fn copies_come_and_go_as_ports_become_crowded_and_cease_to_be() {
-    let mut stage = stage();
+    let mut testbed = testbed();
     for words in [
         "group add id=1 type=all buckets=output:10|output:1",
         "group add id=2 type=select buckets=1*group:1|1*output:1",
         "flow add prio=5 match=ip,nw_src=10.0.0.0 actions=group:1",
         "flow add prio=4 actions=group:2",
     ] {
-        both_say(&mut stage, BLUE, 1, words);
+        both_say(&mut testbed, BLUE, 1, words);
     }
-    without_eleven(&mut stage, false);
-    all_same(&mut stage);
-    let (groups, entries) = (stage.groups(1), stage.entries(1).len());
+    without_eleven(&mut testbed, false);
+    all_same(&mut testbed);
+    let (groups, entries) = (testbed.groups(1), testbed.entries(1).len());
     assert_eq!(groups, 6);
     for _ in 0..2 {
-        without_eleven(&mut stage, true);
-        assert_eq!(stage.groups(1), 2);
-        assert!(stage.entries(1).len() < entries);
+        without_eleven(&mut testbed, true);
+        assert_eq!(testbed.groups(1), 2);
+        assert!(testbed.entries(1).len() < entries);
         // By the other link it goes on.
         let frame = packet("10.0.0.0>10.0.0.9");
-        assert_eq!(stage.send(BLUE, 1, 1, &frame).delivered, [(BLUE, 2, 1, frame.clone())]);
-        let back = stage.send(BLUE, 2, 1, &frame).delivered;
+        assert_eq!(testbed.send(BLUE, 1, 1, &frame).delivered, [(BLUE, 2, 1, frame.clone())]);
+        let back = testbed.send(BLUE, 2, 1, &frame).delivered;
         assert!(back.contains(&(BLUE, 1, 1, frame.clone())), "{back:?}");
-        without_eleven(&mut stage, false);
-        assert_eq!((stage.groups(1), stage.entries(1).len()), (groups, entries));
+        without_eleven(&mut testbed, false);
+        assert_eq!((testbed.groups(1), testbed.entries(1).len()), (groups, entries));
         // A group that is written again counts from zero, here and there.
-        all_same(&mut stage);
+        all_same(&mut testbed);
     }
-    let flows = stage.say(BLUE, 1, "stats flow");
+    let flows = testbed.say(BLUE, 1, "stats flow");
     assert!(flows[0].contains("group:1") && flows[0].contains("group:2"), "{flows:?}");
     // What is configured of a port is in all copies.
     for bits in [1, 0, 0x20, 0] {
         let words = format!("port_mod port=10 config={bits} mask=0x21");
-        assert_eq!(stage.say(BLUE, 1, &words), stage.say_beside(BLUE, 1, &words));
-        all_same(&mut stage);
+        assert_eq!(testbed.say(BLUE, 1, &words), testbed.say_beside(BLUE, 1, &words));
+        all_same(&mut testbed);
     }
-    assert_eq!(stage.groups(1), groups);
+    assert_eq!(testbed.groups(1), groups);
 }
 
 #[test]
 fn references_are_counted_as_the_tenant_made_them() {
-    let mut stage = stage();
-    both_say(&mut stage, BLUE, 1, "group add id=1 buckets=output:10");
-    both_say(&mut stage, BLUE, 1, "group add id=2 buckets=group:1|output:1");
-    both_say(&mut stage, BLUE, 1, "flow add prio=5 actions=group:1");
-    both_say(&mut stage, BLUE, 1, "flow add prio=6 match=in_port=10 actions=group:1");
-    assert_eq!(stage.references(BLUE, 1), [(1, 3), (2, 0)]);
+    let mut testbed = testbed();
+    both_say(&mut testbed, BLUE, 1, "group add id=1 buckets=output:10");
+    both_say(&mut testbed, BLUE, 1, "group add id=2 buckets=group:1|output:1");
+    both_say(&mut testbed, BLUE, 1, "flow add prio=5 actions=group:1");
+    both_say(&mut testbed, BLUE, 1, "flow add prio=6 match=in_port=10 actions=group:1");
+    assert_eq!(testbed.references(BLUE, 1), [(1, 3), (2, 0)]);
 }
 
 /// On a big switch each member has its own instances of a group.
 #[test]
 fn members_of_a_big_switch_have_copies_of_their_own() {
-    Stage::new(Version::V1_3, networks::big_networks()).play(
+    Testbed::new(Version::V1_3, networks::big_networks()).play(
         "
         red@1> group add id=1 type=all buckets=output:10|output:11|output:1|in_port
         red@1> flow add prio=5 actions=group:1

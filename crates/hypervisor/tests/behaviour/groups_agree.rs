@@ -184,7 +184,7 @@ fn sharing() -> [SwitchMap; 2] {
         }
         plan
     };
-    let map = |is| Stage::maps_from(2000, &[plan(0, is), plan(1, is)]).0.remove(&1).unwrap();
+    let map = |is| Testbed::maps_from(2000, &[plan(0, is), plan(1, is)]).0.remove(&1).unwrap();
     [true, false].map(map)
 }
 

@@ -33,7 +33,7 @@ const SERVED: [&str; 5] = [
 #[test]
 fn buckets_that_write_a_hosts_address_send_to_it_and_others_are_refused() {
     for buckets in SERVED {
-        let mut stage = both();
+        let mut testbed = both();
         for tenant in [RED, BLUE] {
             for words in [
                 &format!("group add id=1 type=all buckets={buckets}"),
@@ -43,22 +43,22 @@ fn buckets_that_write_a_hosts_address_send_to_it_and_others_are_refused() {
                 "flow add prio=4 match= actions=group:2;goto=1",
                 "flow add prio=5 table=1 actions=meta=5/ff",
             ] {
-                both_say(&mut stage, tenant, 1, words);
+                both_say(&mut testbed, tenant, 1, words);
             }
         }
-        let groups = stage.groups(1);
+        let groups = testbed.groups(1);
         for refused in REFUSED {
             for words in ["add id=3", "modify id=1"] {
                 let words = format!("group {words} type=all buckets={refused}");
-                refuse(&mut stage, &words, "OFPBAC_BAD_OUT_PORT");
+                refuse(&mut testbed, &words, "OFPBAC_BAD_OUT_PORT");
             }
         }
-        assert_eq!(stage.groups(1), groups);
+        assert_eq!(testbed.groups(1), groups);
         for tenant in [RED, BLUE] {
-            all_same(&mut stage, &plan(tenant), tenant, buckets);
+            all_same(&mut testbed, &plan(tenant), tenant, buckets);
             for question in ["stats group", "stats group_desc", "stats flow"] {
-                let told = stage.say(tenant, 1, question);
-                assert_eq!(told, stage.say_beside(tenant, 1, question), "{buckets} {question}");
+                let told = testbed.say(tenant, 1, question);
+                assert_eq!(told, testbed.say_beside(tenant, 1, question), "{buckets} {question}");
             }
         }
     }
@@ -67,22 +67,22 @@ fn buckets_that_write_a_hosts_address_send_to_it_and_others_are_refused() {
 /// On a big switch a host may be behind a port of another member.
 #[test]
 fn members_of_a_big_switch_send_to_each_others_hosts() {
-    let mut stage = Stage::new(Version::V1_3, vec![big_plan(RED), big_plan(BLUE)]);
+    let mut testbed = Testbed::new(Version::V1_3, vec![big_plan(RED), big_plan(BLUE)]);
     // There is no tag for another member's port beside the tenant's own.
     let tagged = "push_vlan:8100,mod_dl_dst:02.00.00.00.10.02,output:8";
     for buckets in ["output:8", tagged] {
-        refuse(&mut stage, &format!("group add id=1 buckets={buckets}"), "OFPBAC_BAD_OUT_PORT");
+        refuse(&mut testbed, &format!("group add id=1 buckets={buckets}"), "OFPBAC_BAD_OUT_PORT");
     }
     for words in [
         "group add id=1 type=all buckets=mod_dl_dst:02.00.00.00.10.02,output:8|\
          mod_nw_dst:10.0.0.9,mod_dl_dst:02.00.00.00.10.01,output:7",
         "flow add prio=6 match= actions=group:1",
     ] {
-        both_say(&mut stage, RED, 1, words);
+        both_say(&mut testbed, RED, 1, words);
     }
     for (switch, port) in BIG_FROM {
         for to in destinations(RED) {
-            same(&mut stage, &big_plan(RED), (RED, switch, port), to, "group");
+            same(&mut testbed, &big_plan(RED), (RED, switch, port), to, "group");
         }
     }
 }
@@ -91,8 +91,8 @@ fn members_of_a_big_switch_send_to_each_others_hosts() {
 /// and the tenant is notified.
 #[test]
 fn groups_go_when_a_port_comes_to_be_shared() {
-    let mut stage = Stage::new(Version::V1_3, vec![plan_before_sharing(RED)]);
-    stage.play(
+    let mut testbed = Testbed::new(Version::V1_3, vec![plan_before_sharing(RED)]);
+    testbed.play(
         "
         red@1> group add id=1 type=all buckets=output:8
         red@1> group add id=2 type=all buckets=mod_dl_dst:02.00.00.00.10.03,output:8
@@ -100,9 +100,9 @@ fn groups_go_when_a_port_comes_to_be_shared() {
         red@1> flow add prio=5 match=in_port=1 flags=rem actions=group:1
     ",
     );
-    let (maps, tags) = Stage::maps_from(2000, &[plan(RED)]);
-    stage.set_maps(&maps, 2000..=tags);
-    stage.play(
+    let (maps, tags) = Testbed::maps_from(2000, &[plan(RED)]);
+    testbed.set_maps(&maps, 2000..=tags);
+    testbed.play(
         "
         red@1< FLOW_REMOVED prio=5 in_port=1 cookie=0x0 DELETE n=0
         only red@1> stats group_desc -> STATS group_desc 2:SetField(ETH_DST=020000001003),output:8

@@ -6,35 +6,35 @@ use crate::support::*;
 use emulate::Fault;
 
 /// Weir reports and forwards the same as a switch of the tenant's own.
-fn is_the_same(stage: &mut Stage, tenant: usize, plans: &[Plan]) {
+fn is_the_same(testbed: &mut Testbed, tenant: usize, plans: &[Plan]) {
     let questions = ["stats group", "stats group_desc", "stats flow"];
-    let ask = |stage: &mut Stage| {
+    let ask = |testbed: &mut Testbed| {
         for question in questions {
-            let told = stage.say(tenant, 1, question);
-            assert_eq!(told, stage.say_beside(tenant, 1, question));
+            let told = testbed.say(tenant, 1, question);
+            assert_eq!(told, testbed.say_beside(tenant, 1, question));
         }
     };
-    ask(stage);
+    ask(testbed);
     for (switch, _, port) in plans[tenant].edges.clone() {
         for last in 0..2 {
-            same(stage, tenant, switch, port, &packet(&format!("10.0.0.{last}>10.0.0.9")));
+            same(testbed, tenant, switch, port, &packet(&format!("10.0.0.{last}>10.0.0.9")));
         }
     }
-    ask(stage);
+    ask(testbed);
 }
 
-fn watching(plans: &[Plan], tenant: usize, more: &[&str]) -> Stage {
-    let mut stage = Stage::new(Version::V1_3, plans.to_vec());
+fn watching(plans: &[Plan], tenant: usize, more: &[&str]) -> Testbed {
+    let mut testbed = Testbed::new(Version::V1_3, plans.to_vec());
     for words in [
         "group add id=1 buckets=output:1",
         "group add id=2 buckets=output:1",
         "group add id=4 type=ff buckets=g1@group:2|1@output:11|g1@output:1|g2@output:10",
         "flow add prio=5 actions=group:4",
     ] {
-        both_say(&mut stage, tenant, 1, words);
+        both_say(&mut testbed, tenant, 1, words);
     }
-    more.iter().for_each(|words| both_say(&mut stage, tenant, 1, words));
-    stage
+    more.iter().for_each(|words| both_say(&mut testbed, tenant, 1, words));
+    testbed
 }
 
 /// A bucket that watches the deleted group is not live. The group of this bucket still follows changes of other groups.
@@ -48,11 +48,11 @@ fn a_group_stays_when_one_that_it_watches_goes() {
             is_the_same(&mut watching(&plans, tenant, more), tenant, &plans);
         }
         // It can be written again, but not so that it watches a port or group that does not exist.
-        let mut stage = watching(&plans, tenant, &gone);
-        let told = stage.say(tenant, 1, "group modify id=4 type=ff buckets=g1@output:1").join("");
+        let mut testbed = watching(&plans, tenant, &gone);
+        let told = testbed.say(tenant, 1, "group modify id=4 type=ff buckets=g1@output:1").join("");
         assert!(told.contains("OFPGMFC_BAD_WATCH"), "{told}");
-        both_say(&mut stage, tenant, 1, "group modify id=4 type=ff buckets=g2@output:1");
-        is_the_same(&mut stage, tenant, &plans);
+        both_say(&mut testbed, tenant, 1, "group modify id=4 type=ff buckets=g2@output:1");
+        is_the_same(&mut testbed, tenant, &plans);
     }
 }
 

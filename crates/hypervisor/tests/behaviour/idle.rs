@@ -272,17 +272,17 @@ fn an_entry_has_no_more_time_for_a_modification_that_waits() {
 #[test]
 fn an_entry_that_becomes_more_on_the_switch_ends_in_time() {
     // IN_PORT has one rule for each ingress port. An emulated switch counts from the modification, as Open vSwitch does.
-    let mut stage = Stage::new(Version::V1_3, networks::two_networks());
-    stage.play("blue@1> flow add match=ip prio=5 hard=4 flags=rem actions=drop");
-    let before = stage.entries(1).len();
-    stage.play(
+    let mut testbed = Testbed::new(Version::V1_3, networks::two_networks());
+    testbed.play("blue@1> flow add match=ip prio=5 hard=4 flags=rem actions=drop");
+    let before = testbed.entries(1).len();
+    testbed.play(
         "
         wait 3
         blue@1> flow modify match=ip actions=in_port
     ",
     );
-    assert!(stage.entries(1).len() > before);
-    stage.play(
+    assert!(testbed.entries(1).len() > before);
+    testbed.play(
         "
         only wait 2
         blue@1< FLOW_REMOVED prio=5 ip cookie=0x0 HARD_TIMEOUT n=0
@@ -370,27 +370,27 @@ fn an_entry_of_a_network_ends_when_it_is_idle_at_every_port() {
     let courses = [&[1][..], &[2], &[1, 2], &[1, 1, 1, 2, 2], &[2, 1, 1, 1]];
     for (version, ports) in VERSIONS.into_iter().flat_map(|it| courses.map(|ports| (it, ports))) {
         for packets in 0..7 {
-            let mut stage = Stage::new(version, networks::two_networks());
+            let mut testbed = Testbed::new(version, networks::two_networks());
             for words in [
                 "flow add match=ip prio=6 actions=output:1,output:2 idle=4 flags=rem",
                 "flow add match=ip prio=1 actions=output:10",
             ] {
-                assert_eq!(stage.say(0, 1, words), [""; 0]);
+                assert_eq!(testbed.say(0, 1, words), [""; 0]);
             }
             let frame = packet("10.0.0.1>10.0.0.9");
             for port in ports.iter().cycle().take(packets) {
-                stage.wait(3);
-                let seen = stage.send(0, 1, *port, &frame);
+                testbed.wait(3);
+                let seen = testbed.send(0, 1, *port, &frame);
                 assert_eq!(seen.delivered, [(0, 1, 3 - *port, frame.clone())], "{version:?}");
             }
-            stage.wait(3);
-            assert_eq!(stage.take_told(), []);
-            stage.wait(2);
-            let told = stage.take_told();
+            testbed.wait(3);
+            assert_eq!(testbed.take_told(), []);
+            testbed.wait(2);
+            let told = testbed.take_told();
             let [(_, _, words)] = &told[..] else { panic!("{version:?} {ports:?}: {told:?}") };
             assert!(words.contains(&format!("IDLE_TIMEOUT n={packets}")), "{words}");
-            stage.wait(9);
-            assert_eq!(stage.take_told(), []);
+            testbed.wait(9);
+            assert_eq!(testbed.take_told(), []);
         }
     }
 }

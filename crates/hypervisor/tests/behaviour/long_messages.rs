@@ -12,8 +12,8 @@ fn list(action: &str, count: usize) -> String {
     vec![action; count].join(",")
 }
 
-fn rules(stage: &Stage, priority: u16) -> usize {
-    let entries = stage.entries(1);
+fn rules(testbed: &Testbed, priority: u16) -> usize {
+    let entries = testbed.entries(1);
     entries.iter().filter(|it| it.contains(&format!("prio={priority} "))).count()
 }
 
@@ -21,22 +21,22 @@ fn rules(stage: &Stage, priority: u16) -> usize {
 #[test]
 fn a_rule_that_becomes_too_long_is_refused() {
     for (version, fits, more) in [(Version::V1_0, 2000, 2100), (Version::V1_3, 1000, 1100)] {
-        let mut stage = Stage::new(version, two_networks());
+        let mut testbed = Testbed::new(version, two_networks());
         let add = |count| {
             let actions = list("output:10,output:2", count);
             format!("flow add match=in_port=1 prio=5 actions={actions}")
         };
-        assert_eq!(stage.say(0, 1, &add(more)), [TOO_MANY], "{version:?}");
-        let told = stage.say(0, 1, "stats flow").concat();
-        assert!(!told.contains("prio=") && rules(&stage, 5) == 0, "{version:?}: {told}");
-        assert_eq!(stage.say(0, 1, &add(fits)), [""; 0], "{version:?}");
-        assert!(rules(&stage, 5) > 0, "{version:?}");
+        assert_eq!(testbed.say(0, 1, &add(more)), [TOO_MANY], "{version:?}");
+        let told = testbed.say(0, 1, "stats flow").concat();
+        assert!(!told.contains("prio=") && rules(&testbed, 5) == 0, "{version:?}: {told}");
+        assert_eq!(testbed.say(0, 1, &add(fits)), [""; 0], "{version:?}");
+        assert!(rules(&testbed, 5) > 0, "{version:?}");
 
         let modify =
             format!("flow modify match=in_port=1 actions={}", list("output:10,output:2", more));
-        let before = stage.entries(1);
-        assert_eq!(stage.say(0, 1, &modify), [TOO_MANY], "{version:?}");
-        assert_eq!(stage.entries(1), before, "{version:?}");
+        let before = testbed.entries(1);
+        assert_eq!(testbed.say(0, 1, &modify), [TOO_MANY], "{version:?}");
+        assert_eq!(testbed.entries(1), before, "{version:?}");
     }
     for version in BOTH {
         let ports = (1..=4).map(|port| format!("red: in_port={port}\n")).collect::<String>();
@@ -55,11 +55,11 @@ fn a_rule_that_becomes_too_much_is_refused() {
         red.shared.push((1, 4, 7, [2, 0, 0, 0, 1, n]));
         red.shared.push((1, 3, 8, [2, 0, 0, 0, 2, n]));
     }
-    let mut stage = Stage::new(Version::V1_0, vec![red]);
+    let mut testbed = Testbed::new(Version::V1_0, vec![red]);
     for (count, told) in [(4000, vec![TOO_MANY]), (4, vec![])] {
         let actions = list("all", count);
         let words = format!("flow add match=dl_dst=ff:ff:ff:ff:ff:ff prio=5 actions={actions}");
-        assert_eq!(stage.say(0, 1, &words), told, "{count}");
+        assert_eq!(testbed.say(0, 1, &words), told, "{count}");
     }
 }
 
@@ -97,27 +97,27 @@ fn a_change_of_many_is_refused_as_soon_as_that_is_known() {
         links: (10..60).map(|port| [(1, port), (2, port)]).collect(),
         ..Plan::default()
     };
-    let mut stage = Stage::new(Version::V1_3, vec![plan]);
+    let mut testbed = Testbed::new(Version::V1_3, vec![plan]);
     for number in 0..700 {
         let source = format!("10.1.{}.{}", number >> 8, number & 255);
-        stage.say(0, 1, &format!("flow add match=ip,nw_src={source} prio=7 actions=drop"));
+        testbed.say(0, 1, &format!("flow add match=ip,nw_src={source} prio=7 actions=drop"));
     }
-    let before = stage.entries(1);
-    let told = stage.say(0, 1, "flow modify actions=in_port");
+    let before = testbed.entries(1);
+    let told = testbed.say(0, 1, "flow modify actions=in_port");
     assert_eq!(told, ["7 ERROR OFPFMFC_TABLE_FULL of type 14 xid 7"]);
-    assert_eq!(stage.entries(1), before);
+    assert_eq!(testbed.entries(1), before);
 }
 
 #[test]
 fn long_entries_are_told_in_several_parts() {
     for (version, count) in [(Version::V1_0, 3700), (Version::V1_3, 1900)] {
-        let mut stage = Stage::new(version, two_networks());
+        let mut testbed = Testbed::new(version, two_networks());
         for priority in 5..=16 {
             let actions = list("output:2", count);
             let words = format!("flow add match=in_port=1 prio={priority} actions={actions}");
-            assert_eq!(stage.say(0, 1, &words), [""; 0], "{version:?}");
+            assert_eq!(testbed.say(0, 1, &words), [""; 0], "{version:?}");
         }
-        let told = stage.say(0, 1, "stats flow");
+        let told = testbed.say(0, 1, "stats flow");
         let entries: usize = told.iter().map(|part| part.matches("prio=").count()).sum();
         assert_eq!(entries, 12, "{version:?}");
     }
@@ -175,12 +175,12 @@ fn a_slice_with_too_many_ports_for_1_0_is_told_so() {
 
 #[test]
 fn long_groups_are_told_in_several_parts() {
-    let mut stage = Stage::new(Version::V1_3, two_networks());
+    let mut testbed = Testbed::new(Version::V1_3, two_networks());
     let buckets = vec![list("mod_dl_src:02.00.00.00.00.01", 30); 100].join("|");
     for id in 1..=3 {
         let words = format!("group add id={id} type=all buckets={buckets}");
-        assert_eq!(stage.say(0, 1, &words), [""; 0]);
+        assert_eq!(testbed.say(0, 1, &words), [""; 0]);
     }
-    let told = stage.say(0, 1, "stats group_desc");
+    let told = testbed.say(0, 1, "stats group_desc");
     assert_eq!(told.len(), 3, "{}", told.len());
 }

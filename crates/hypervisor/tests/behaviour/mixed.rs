@@ -34,8 +34,8 @@ fn frames_without_tags_cross_links_between_versions_both_ways() {
     for versions in ALL.into_iter().filter(is_mixed) {
         // A frame with a tag meets no entry that sends there.
         for (near, far) in [(1, 3), (3, 1)] {
-            let mut stage = Stage::mixed(versions, two_networks(), 0);
-            stage.play(&format!(
+            let mut testbed = Testbed::mixed(versions, two_networks(), 0);
+            testbed.play(&format!(
                 "
                 blue@1,3> flow add match=in_port=1 prio=5 actions=output:11
                 blue@1,3> flow add match=in_port=11 prio=5 actions=output:1
@@ -43,7 +43,7 @@ fn frames_without_tags_cross_links_between_versions_both_ways() {
             "
             ));
             for tag in ["vlan5:", "vlan8197:"] {
-                let seen = stage.send(1, near, 1, &frame(tag));
+                let seen = testbed.send(1, near, 1, &frame(tag));
                 assert_eq!(seen.delivered, [], "{versions:?}: {tag}");
             }
         }
@@ -53,8 +53,8 @@ fn frames_without_tags_cross_links_between_versions_both_ways() {
 #[test]
 fn what_an_entry_makes_of_tags_is_followed() {
     for versions in ALL.into_iter().filter(|it| it[0] == V1_3 && is_mixed(it)) {
-        let mut stage = Stage::mixed(versions, two_networks(), 0);
-        both_say(&mut stage, 1, 3, "flow add match=in_port=11 prio=5 actions=output:1");
+        let mut testbed = Testbed::mixed(versions, two_networks(), 0);
+        both_say(&mut testbed, 1, 3, "flow add match=in_port=11 prio=5 actions=output:1");
         for (match_, actions, tags) in [
             ("dl_vlan=0xffff", "push_vlan:8100,mod_vlan_vid:9,strip_vlan,output:11", &[""][..]),
             ("vlan_tci=0x1000/0x1000", "strip_vlan,output:11", &["vlan5:", "vlan6:"]),
@@ -68,13 +68,13 @@ fn what_an_entry_makes_of_tags_is_followed() {
             let match_ = [match_, "in_port=1"].join(",");
             let words =
                 format!("flow add match={} prio=7 actions={words}", match_.trim_matches(','));
-            assert_eq!((at, stage.say(1, 1, &words)), (at, vec![]), "{words}");
-            assert_eq!(stage.say_beside(1, 1, &words), [""; 0], "{words}");
+            assert_eq!((at, testbed.say(1, 1, &words)), (at, vec![]), "{words}");
+            assert_eq!(testbed.say_beside(1, 1, &words), [""; 0], "{words}");
             for tag in tags {
-                let seen = same(&mut stage, 1, 1, 1, &frame(tag));
+                let seen = same(&mut testbed, 1, 1, 1, &frame(tag));
                 assert_eq!(seen.delivered.len(), 1, "{versions:?}: {words}: {tag}: {seen:?}");
             }
-            both_say(&mut stage, 1, 1, "flow delete");
+            both_say(&mut testbed, 1, 1, "flow delete");
         }
     }
 }
@@ -84,7 +84,7 @@ fn what_an_entry_makes_of_tags_is_followed() {
 #[test]
 fn nothing_with_a_tag_crosses() {
     // An entry for exactly such frames, too, sends them to the other ports.
-    Stage::mixed([V1_3, V1_3, V1_0], two_networks(), 0).play(
+    Testbed::mixed([V1_3, V1_3, V1_0], two_networks(), 0).play(
         "
         only blue@1> flow add match=in_port=1,dl_vlan=9 prio=7 actions=output:11 -> ERROR OFPBAC_BAD_ARGUMENT
         only blue@1> flow add match=in_port=1,dl_vlan=5 prio=7 actions=mod_vlan_vid:9,output:11 -> ERROR OFPBAC_BAD_ARGUMENT
@@ -106,9 +106,9 @@ fn nothing_with_a_tag_crosses() {
 #[test]
 fn a_packet_out_crosses_as_well_and_may_look_as_if_it_had() {
     for versions in ALL.into_iter().filter(is_mixed) {
-        let mut stage = Stage::mixed(versions, two_networks(), 0);
+        let mut testbed = Testbed::mixed(versions, two_networks(), 0);
         for (near, far) in [(1, 3), (3, 1)] {
-            stage.play(&format!(
+            testbed.play(&format!(
                 "
                 blue@{far}> flow add match=in_port=11 prio=5 actions=output:1
                 blue@{near}> out in_port=1 actions=output:11 data=10.0.0.1>10.0.0.2 -> same
@@ -124,18 +124,18 @@ fn a_packet_out_crosses_as_well_and_may_look_as_if_it_had() {
 #[test]
 fn ports_count_the_tenants_own_bytes_whatever_the_other_end_speaks() {
     for versions in [[V1_0, V1_0, V1_3], [V1_3, V1_3, V1_0], [V1_0; 3]] {
-        let mut stage = Stage::mixed(versions, two_networks(), 0);
-        both_say(&mut stage, 1, 1, "flow add match=in_port=1 actions=output:11");
+        let mut testbed = Testbed::mixed(versions, two_networks(), 0);
+        both_say(&mut testbed, 1, 1, "flow add match=in_port=1 actions=output:11");
         let frames = ["10.0.0.1>10.0.0.2", "10.0.0.1>10.0.0.0"].map(packet);
         for frame in &frames {
-            stage.send(1, 1, 1, frame);
+            testbed.send(1, 1, 1, frame);
         }
         let bytes: usize = frames.iter().map(Vec::len).sum();
         let came = (2, bytes as u64);
         // Only an end on 1.3 counts, and what arrived at the other end only that knows.
         let received = |at: u64, count| (versions[at as usize - 1] == V1_3).then_some(count);
-        assert_eq!(stage.counted(1, 3, 11), (received(3, came), None), "{versions:?}");
-        assert_eq!(stage.counted(1, 1, 11), (received(1, (0, 0)), None), "{versions:?}");
+        assert_eq!(testbed.counted(1, 3, 11), (received(3, came), None), "{versions:?}");
+        assert_eq!(testbed.counted(1, 1, 11), (received(1, (0, 0)), None), "{versions:?}");
     }
 }
 
@@ -144,45 +144,45 @@ fn ports_count_the_tenants_own_bytes_whatever_the_other_end_speaks() {
 fn entries_follow_the_version_of_the_other_end() {
     use fabric::Tagging;
     use fabric::embedding::PortKind;
-    let mut stage = Stage::new(V1_3, two_networks());
-    both_say(&mut stage, 1, 1, "flow add match=in_port=1 prio=5 actions=output:11");
+    let mut testbed = Testbed::new(V1_3, two_networks());
+    both_say(&mut testbed, 1, 1, "flow add match=in_port=1 prio=5 actions=output:11");
     both_say(
-        &mut stage,
+        &mut testbed,
         1,
         1,
         "flow add match=in_port=1,dl_vlan=9 prio=9 flags=rem actions=output:11",
     );
-    both_say(&mut stage, 1, 3, "flow add match=in_port=11 actions=output:1");
-    let before = [stage.entries(1), stage.entries(3)];
-    let (maps, tags) = Stage::maps_from(2000, &two_networks());
+    both_say(&mut testbed, 1, 3, "flow add match=in_port=11 actions=output:1");
+    let before = [testbed.entries(1), testbed.entries(3)];
+    let (maps, tags) = Testbed::maps_from(2000, &two_networks());
     let mut other = maps.clone();
     for member in other.values_mut().flat_map(|map| map.members.values_mut()) {
         if let Some(PortKind::Link { far, .. }) = member.ports.get_mut(&11).map(|it| &mut it.kind) {
             far.tagging = Tagging::Single;
         }
     }
-    stage.put_maps(other, 2000..=tags);
+    testbed.put_maps(other, 2000..=tags);
     // What is for frames with a tag alone cannot stand any longer, and the tenant is told.
-    let told = stage.take_told();
+    let told = testbed.take_told();
     assert_eq!(told.len(), 1, "{told:?}");
     assert!(told[0].2.starts_with("FLOW_REMOVED") && told[0].2.contains("prio=9"), "{told:?}");
     for (tag, crosses) in [("", true), ("vlan5:", false), ("vlan9:", false)] {
-        let seen = stage.send(1, 1, 1, &frame(tag));
+        let seen = testbed.send(1, 1, 1, &frame(tag));
         assert_eq!(seen.delivered.len(), usize::from(crosses), "{tag}: {seen:?}");
     }
-    stage.put_maps(maps, 2000..=tags);
-    assert_eq!(stage.send(1, 1, 1, &frame("vlan9:")).delivered.len(), 1);
-    assert_eq!(stage.entries(3), before[1]);
-    assert_eq!(stage.entries(1).len(), before[0].len() - 1);
+    testbed.put_maps(maps, 2000..=tags);
+    assert_eq!(testbed.send(1, 1, 1, &frame("vlan9:")).delivered.len(), 1);
+    assert_eq!(testbed.entries(3), before[1]);
+    assert_eq!(testbed.entries(1).len(), before[0].len() - 1);
 }
 
 /// A group has a second form, for frames with a tag. Tags that its buckets add or remove are taken into account.
 #[test]
 fn groups_send_frames_without_tags() {
-    let mut stage = Stage::mixed([V1_3, V1_3, V1_0], two_networks(), 0);
-    both_say(&mut stage, 1, 3, "flow add match=in_port=11 prio=5 actions=output:1");
-    both_say(&mut stage, 1, 2, "flow add match=in_port=10 prio=5 actions=output:1");
-    both_say(&mut stage, 1, 1, "group add id=1 type=indirect buckets=output:11");
+    let mut testbed = Testbed::mixed([V1_3, V1_3, V1_0], two_networks(), 0);
+    both_say(&mut testbed, 1, 3, "flow add match=in_port=11 prio=5 actions=output:1");
+    both_say(&mut testbed, 1, 2, "flow add match=in_port=10 prio=5 actions=output:1");
+    both_say(&mut testbed, 1, 1, "group add id=1 type=indirect buckets=output:11");
     for (buckets, tag) in [
         ("output:11", ""),
         ("output:10|output:11", ""),
@@ -191,31 +191,31 @@ fn groups_send_frames_without_tags() {
         ("strip_vlan,output:11|output:10", "vlan8197:"),
         ("flood", ""),
     ] {
-        both_say(&mut stage, 1, 1, &format!("group add id=2 type=all buckets={buckets}"));
+        both_say(&mut testbed, 1, 1, &format!("group add id=2 type=all buckets={buckets}"));
         let match_ = if tag.is_empty() { "" } else { ",vlan_tci=0x1000/0x1000" };
         let words = format!("flow add match=in_port=1,ip{match_} prio=5 actions=group:2");
-        both_say(&mut stage, 1, 1, &words);
-        let seen = same(&mut stage, 1, 1, 1, &frame(tag));
+        both_say(&mut testbed, 1, 1, &words);
+        let seen = same(&mut testbed, 1, 1, 1, &frame(tag));
         assert!(!seen.delivered.is_empty(), "{buckets}: {tag}");
         let words = format!("out in_port=1 actions=group:2 data={tag}10.0.0.1>10.0.0.2");
-        assert_eq!(stage.out(1, 1, &words), stage.out_beside(1, 1, &words), "{buckets}: {tag}");
-        both_say(&mut stage, 1, 1, "group delete id=2");
+        assert_eq!(testbed.out(1, 1, &words), testbed.out_beside(1, 1, &words), "{buckets}: {tag}");
+        both_say(&mut testbed, 1, 1, "group delete id=2");
     }
     // A frame with a tag goes by those of the buckets that do not send there.
-    both_say(&mut stage, 1, 1, "group add id=2 type=all buckets=output:10|output:11");
+    both_say(&mut testbed, 1, 1, "group add id=2 type=all buckets=output:10|output:11");
     let words = "out in_port=1 actions=group:2 data=vlan9:10.0.0.1>10.0.0.2";
-    assert_eq!(stage.out(1, 1, words).delivered, [(1, 2, 1, frame("vlan9:"))]);
-    let groups = stage.groups(1);
+    assert_eq!(testbed.out(1, 1, words).delivered, [(1, 2, 1, frame("vlan9:"))]);
+    let groups = testbed.groups(1);
     // A restart finds all of a group's forms.
-    stage.reconnect(1);
-    assert_eq!(stage.groups(1), groups);
-    assert_eq!(stage.out(1, 1, words).delivered, [(1, 2, 1, frame("vlan9:"))]);
+    testbed.reconnect(1);
+    assert_eq!(testbed.groups(1), groups);
+    assert_eq!(testbed.out(1, 1, words).delivered, [(1, 2, 1, frame("vlan9:"))]);
 }
 
 /// A merged action set may change the tag, so a set that may be merged uses no group with such a link.
 #[test]
 fn sets_that_are_merged_do_not_send_there() {
-    Stage::mixed([V1_3, V1_3, V1_0], two_networks(), 0).play(
+    Testbed::mixed([V1_3, V1_3, V1_0], two_networks(), 0).play(
         "
         blue@1> group add id=1 type=indirect buckets=output:11
         blue@1> group add id=2 type=indirect buckets=output:10

@@ -48,7 +48,7 @@ fn frames_of_vlans_do_not_cross_links_of_openflow_1_0() {
         // Blue's port 11 leads to its third switch; whatever comes by it there leaves by port 1. There a frame with a tag
         // meets no entry, whatever the entry's wildcards. At the edge tags are the tenant's. A packet with a tag is
         // refused, before a link and as come by one.
-        Stage::new(Version::V1_0, plans).play(
+        Testbed::new(Version::V1_0, plans).play(
             "
             blue@1> flow add match=in_port=1 prio=5 actions=output:11
             blue@3> flow add match=in_port=11 prio=5 actions=output:1
@@ -74,7 +74,7 @@ fn frames_of_vlans_do_not_cross_links_of_openflow_1_0() {
 /// 1.0).
 #[test]
 fn rules_of_vlans_become_one() {
-    Stage::new(Version::V1_0, two_networks()).play(
+    Testbed::new(Version::V1_0, two_networks()).play(
         "
         blue@1> flow add match=in_port=1 prio=5 actions=controller
         blue@1> flow add match=in_port=1,dl_vlan=0xffff prio=5 actions=drop
@@ -151,15 +151,15 @@ fn a_shared_edge_port_tells_tenants_apart_by_their_hosts() {
 #[test]
 fn a_host_cannot_forge_a_tag() {
     for version in VERSIONS {
-        let mut stage = Stage::new(version, two_networks());
+        let mut testbed = Testbed::new(version, two_networks());
         for tenant in [0, 1] {
             for switch in [1, 2, 3] {
-                stage.say(tenant, switch, "flow add prio=5 actions=flood,controller");
+                testbed.say(tenant, switch, "flow add prio=5 actions=flood,controller");
             }
         }
         for tag in 2000..2020u16 {
             let frame = packet(&format!("vlan{tag}:10.0.0.1>10.0.0.2"));
-            let seen = stage.send(0, 1, 1, &frame);
+            let seen = testbed.send(0, 1, 1, &frame);
             assert!(
                 seen.delivered.iter().all(|(tenant, ..)| *tenant == 0),
                 "{version:?}: {seen:?}"
@@ -212,16 +212,16 @@ fn a_link_that_moves_takes_its_entries_along_and_one_without_a_path_is_a_port_th
 #[test]
 fn a_tenant_that_loses_its_network_leaves_nothing_behind() {
     for version in VERSIONS {
-        let mut stage = Stage::new(version, two_networks());
-        let empty = stage.entries(1);
-        stage.say(0, 1, "flow add match=in_port=1 prio=5 actions=output:10");
-        assert_ne!(stage.entries(1), empty);
-        let (mut maps, tags) = Stage::maps_from(2000, &two_networks());
+        let mut testbed = Testbed::new(version, two_networks());
+        let empty = testbed.entries(1);
+        testbed.say(0, 1, "flow add match=in_port=1 prio=5 actions=output:10");
+        assert_ne!(testbed.entries(1), empty);
+        let (mut maps, tags) = Testbed::maps_from(2000, &two_networks());
         for map in maps.values_mut() {
             map.members.remove(&hypervisor::TenantId(1));
         }
-        stage.set_maps(&maps, 2000..=tags);
-        let left = stage.entries(1);
+        testbed.set_maps(&maps, 2000..=tags);
+        let left = testbed.entries(1);
         assert!(left.len() < empty.len() || version == Version::V1_0, "{version:?}: {left:?}");
         assert!(left.iter().all(|entry| empty.contains(entry)), "{version:?}: {left:?}");
     }

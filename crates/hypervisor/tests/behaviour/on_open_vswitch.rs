@@ -13,7 +13,7 @@ use crate::support::*;
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseResult, TestRunner};
 
-/// The stage's wires.
+/// The testbed's wires.
 const WIRES: [[(u64, u32); 2]; 3] = [[(1, 5), (2, 5)], [(2, 6), (3, 5)], [(3, 6), (1, 6)]];
 
 /// Runs cases, each with the OpenFlow versions of the switches.
@@ -48,36 +48,36 @@ fn forwards_as_emulated(
     case: &Case,
 ) -> TestCaseResult {
     let make = Make { runs_sets: true, ..Make::default() };
-    let mut stage = Stage::made(versions, plans.to_vec(), make);
+    let mut testbed = Testbed::made(versions, plans.to_vec(), make);
     for tenant in 0..plans.len() {
-        for switch in stage.switches_of(tenant) {
-            if stage.version(switch) == Version::V1_3 {
-                add_two_groups(tenant, |words| drop(stage.say(tenant, switch, words)));
+        for switch in testbed.switches_of(tenant) {
+            if testbed.version(switch) == Version::V1_3 {
+                add_two_groups(tenant, |words| drop(testbed.say(tenant, switch, words)));
             }
         }
     }
     // Which bucket is chosen by what of the packet is the switch's own matter.
     let chooses = |words: &str| words.contains("type=select");
     for (tenant, switch, words) in case.undisputed(plans).filter(|it| !chooses(&it.2)) {
-        let head = stage.head(*tenant, *switch);
-        stage.say(*tenant, head, words);
+        let head = testbed.head(*tenant, *switch);
+        testbed.say(*tenant, head, words);
     }
     for switch in 1..=SWITCHES {
-        let refused = ovs.load(switch, stage.version(switch), &stage.tables_of(switch));
+        let refused = ovs.load(switch, testbed.version(switch), &testbed.tables_of(switch));
         prop_assert!(refused.is_empty(), "switch {switch}: {refused:02x?}");
     }
     ovs.settle();
     for &packet in &case.packets {
         let (tenant, switch, port, frame) = comes(plans, packet);
-        let at = stage.place(tenant, switch, port);
+        let at = testbed.place(tenant, switch, port);
         // The sentinels of the oracle do not pass by its own stack's port.
-        let is_seen = |place: (u64, u32)| place.1 != LOCAL && stage.has_host(place);
+        let is_seen = |place: (u64, u32)| place.1 != LOCAL && testbed.has_host(place);
         if !is_seen(at) {
             continue;
         }
         let mut theirs = ovs.forward_at(at, &frame);
         theirs.retain(|it| is_seen(it.0));
-        let Some(mut ours) = stage.forward(at, &frame) else { continue };
+        let Some(mut ours) = testbed.forward(at, &frame) else { continue };
         ours.retain(|it| it.0.1 != LOCAL);
         theirs.sort();
         ours.sort();

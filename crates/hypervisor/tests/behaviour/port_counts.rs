@@ -6,14 +6,14 @@ use crate::support::*;
 
 const V13: Version = Version::V1_3;
 
-fn say(stage: &mut Stage, tenant: usize, switch: u64, words: &str) {
-    assert_eq!(stage.say(tenant, switch, words), Vec::<String>::new(), "{words}");
+fn say(testbed: &mut Testbed, tenant: usize, switch: u64, words: &str) {
+    assert_eq!(testbed.say(tenant, switch, words), Vec::<String>::new(), "{words}");
 }
 
 /// With two_networks(): blue's frames from its port 1 of the first switch cross its link to the third, and red's go to
 /// the second.
-fn forwarding(version: Version) -> Stage {
-    let mut stage = Stage::new(version, two_networks());
+fn forwarding(version: Version) -> Testbed {
+    let mut testbed = Testbed::new(version, two_networks());
     for (tenant, switch, rule) in [
         (0, 1, "match=in_port=1 prio=5 actions=output:10"),
         (0, 2, "match=in_port=10 prio=5 actions=output:1"),
@@ -22,14 +22,14 @@ fn forwarding(version: Version) -> Stage {
         (1, 3, "match=in_port=1 prio=5 actions=output:11"),
         (1, 1, "match=in_port=11 prio=5 actions=output:1"),
     ] {
-        say(&mut stage, tenant, switch, &format!("flow add {rule}"));
+        say(&mut testbed, tenant, switch, &format!("flow add {rule}"));
     }
-    stage
+    testbed
 }
 
-fn send(stage: &mut Stage, tenant: usize, switch: u64, times: usize) {
+fn send(testbed: &mut Testbed, tenant: usize, switch: u64, times: usize) {
     for _ in 0..times {
-        let seen = stage.send(tenant, switch, 1, &frame());
+        let seen = testbed.send(tenant, switch, 1, &frame());
         assert_eq!(seen.delivered.len(), 1, "{seen:?}");
     }
 }
@@ -44,119 +44,124 @@ fn frames_of(packets: u64) -> Option<(u64, u64)> {
 }
 
 #[track_caller]
-fn check(stage: &mut Stage, (tenant, switch, port): (usize, u64, u32), received: u64, sent: u64) {
-    let counted = stage.counted(tenant, switch, port);
+fn check(
+    testbed: &mut Testbed,
+    (tenant, switch, port): (usize, u64, u32),
+    received: u64,
+    sent: u64,
+) {
+    let counted = testbed.counted(tenant, switch, port);
     assert_eq!(counted, (frames_of(received), frames_of(sent)), "{tenant} {switch} {port}");
 }
 
 #[test]
 fn a_link_has_received_what_came_by_it_and_sent_what_arrived() {
-    let mut stage = forwarding(V13);
-    send(&mut stage, 1, 1, 3);
-    send(&mut stage, 1, 3, 2);
-    check(&mut stage, (1, 1, 11), 2, 3);
-    check(&mut stage, (1, 3, 11), 3, 2);
+    let mut testbed = forwarding(V13);
+    send(&mut testbed, 1, 1, 3);
+    send(&mut testbed, 1, 3, 2);
+    check(&mut testbed, (1, 1, 11), 2, 3);
+    check(&mut testbed, (1, 3, 11), 3, 2);
     // The same tenant's other links, one of them on the same physical ports.
-    check(&mut stage, (1, 1, 10), 0, 0);
-    check(&mut stage, (1, 2, 10), 0, 0);
+    check(&mut testbed, (1, 1, 10), 0, 0);
+    check(&mut testbed, (1, 2, 10), 0, 0);
     // What passes through a switch does not come in there.
-    check(&mut stage, (1, 2, 11), 0, 0);
+    check(&mut testbed, (1, 2, 11), 0, 0);
 }
 
 /// On OpenFlow 1.0 no rule counts for a single link or for a tenant's hosts at a shared port. A port that belongs
 /// wholly to the tenant has the switch's counters.
 #[test]
 fn on_1_0_only_whole_ports_are_counted() {
-    let mut stage = forwarding(Version::V1_0);
-    send(&mut stage, 1, 1, 3);
-    assert_eq!(stage.counted(1, 1, 11), (None, None));
-    assert_eq!(stage.counted(1, 3, 11), (None, None));
-    assert_eq!(stage.counted(1, 1, 1), (frames_of(3), frames_of(0)));
-    assert_eq!(stage.counted(1, 3, 1), (frames_of(0), frames_of(3)));
+    let mut testbed = forwarding(Version::V1_0);
+    send(&mut testbed, 1, 1, 3);
+    assert_eq!(testbed.counted(1, 1, 11), (None, None));
+    assert_eq!(testbed.counted(1, 3, 11), (None, None));
+    assert_eq!(testbed.counted(1, 1, 1), (frames_of(3), frames_of(0)));
+    assert_eq!(testbed.counted(1, 3, 1), (frames_of(0), frames_of(3)));
 }
 
 #[test]
 fn anothers_packets_do_not_show() {
-    let mut stage = forwarding(V13);
-    send(&mut stage, 1, 1, 3);
+    let mut testbed = forwarding(V13);
+    send(&mut testbed, 1, 1, 3);
     let red = [(1, 10), (2, 10), (2, 11), (3, 10)];
     for (switch, port) in red {
-        check(&mut stage, (0, switch, port), 0, 0);
+        check(&mut testbed, (0, switch, port), 0, 0);
     }
-    send(&mut stage, 0, 1, 5);
+    send(&mut testbed, 0, 1, 5);
     for (switch, port, received, sent) in [(1, 10, 0, 5), (2, 10, 5, 0), (2, 11, 0, 0)] {
-        check(&mut stage, (0, switch, port), received, sent);
+        check(&mut testbed, (0, switch, port), received, sent);
     }
-    check(&mut stage, (1, 1, 11), 0, 3);
-    check(&mut stage, (1, 2, 10), 0, 0);
+    check(&mut testbed, (1, 1, 11), 0, 3);
+    check(&mut testbed, (1, 2, 10), 0, 0);
 }
 
 #[test]
 fn a_controllers_own_packets_count_as_any_others() {
-    let mut stage = forwarding(V13);
-    stage.out(1, 1, "out in_port=controller actions=output:11 data=10.0.0.1>10.0.0.2");
-    check(&mut stage, (1, 1, 11), 0, 1);
-    check(&mut stage, (1, 3, 11), 1, 0);
+    let mut testbed = forwarding(V13);
+    testbed.out(1, 1, "out in_port=controller actions=output:11 data=10.0.0.1>10.0.0.2");
+    check(&mut testbed, (1, 1, 11), 0, 1);
+    check(&mut testbed, (1, 3, 11), 1, 0);
 }
 
 /// The counters of removed rules are not kept.
 #[test]
 fn counts_begin_anew_where_a_link_moves() {
-    let mut stage = forwarding(V13);
-    send(&mut stage, 1, 1, 3);
-    check(&mut stage, (1, 3, 11), 3, 0);
-    let (maps, tags) = Stage::maps_from(3000, &two_networks());
-    stage.set_maps(&maps, 2000..=tags);
-    check(&mut stage, (1, 3, 11), 0, 0);
-    check(&mut stage, (1, 1, 11), 0, 0);
-    send(&mut stage, 1, 1, 2);
-    check(&mut stage, (1, 1, 11), 0, 2);
-    check(&mut stage, (1, 3, 11), 2, 0);
+    let mut testbed = forwarding(V13);
+    send(&mut testbed, 1, 1, 3);
+    check(&mut testbed, (1, 3, 11), 3, 0);
+    let (maps, tags) = Testbed::maps_from(3000, &two_networks());
+    testbed.set_maps(&maps, 2000..=tags);
+    check(&mut testbed, (1, 3, 11), 0, 0);
+    check(&mut testbed, (1, 1, 11), 0, 0);
+    send(&mut testbed, 1, 1, 2);
+    check(&mut testbed, (1, 1, 11), 0, 2);
+    check(&mut testbed, (1, 3, 11), 2, 0);
 }
 
 /// The rules that count stay on the switch.
 #[test]
 fn counts_outlive_connections() {
-    let mut stage = forwarding(V13);
-    send(&mut stage, 1, 1, 3);
+    let mut testbed = forwarding(V13);
+    send(&mut testbed, 1, 1, 3);
     for switch in [3, 1] {
-        stage.reconnect(switch);
-        check(&mut stage, (1, 3, 11), 3, 0);
-        check(&mut stage, (1, 1, 11), 0, 3);
+        testbed.reconnect(switch);
+        check(&mut testbed, (1, 3, 11), 3, 0);
+        check(&mut testbed, (1, 1, 11), 0, 3);
     }
 }
 
 #[test]
 fn a_port_that_is_taken_away_counts_from_nothing_when_it_is_back() {
     for version in [V13] {
-        let mut stage = forwarding(version);
-        send(&mut stage, 1, 1, 3);
-        let (maps, tags) = Stage::maps_from(2000, &two_networks());
+        let mut testbed = forwarding(version);
+        send(&mut testbed, 1, 1, 3);
+        let (maps, tags) = Testbed::maps_from(2000, &two_networks());
         let mut less = maps.clone();
         for switch in [1, 3] {
             let member = less.get_mut(&switch).unwrap().members.get_mut(&hypervisor::TenantId(2));
             member.unwrap().ports.remove(&11);
         }
-        stage.set_maps(&less, 2000..=tags);
-        stage.set_maps(&maps, 2000..=tags);
-        check(&mut stage, (1, 3, 11), 0, 0);
-        check(&mut stage, (1, 1, 11), 0, 0);
+        testbed.set_maps(&less, 2000..=tags);
+        testbed.set_maps(&maps, 2000..=tags);
+        check(&mut testbed, (1, 3, 11), 0, 0);
+        check(&mut testbed, (1, 1, 11), 0, 0);
     }
 }
 
 #[test]
 fn a_port_that_is_configured_otherwise_goes_on_counting() {
     for version in [V13] {
-        let mut stage = forwarding(version);
-        send(&mut stage, 1, 1, 3);
+        let mut testbed = forwarding(version);
+        send(&mut testbed, 1, 1, 3);
         // The other end is not notified, so what arrives has been sent.
         for (config, lets_in) in [("1", false), ("0", true), ("4", false), ("0", true)] {
-            say(&mut stage, 1, 3, &format!("port_mod port=11 config={config} mask=5"));
-            let before = stage.counted(1, 3, 11).0.unwrap().0;
-            let seen = stage.send(1, 1, 1, &frame());
+            say(&mut testbed, 1, 3, &format!("port_mod port=11 config={config} mask=5"));
+            let before = testbed.counted(1, 3, 11).0.unwrap().0;
+            let seen = testbed.send(1, 1, 1, &frame());
             assert_eq!(seen.delivered.len(), usize::from(lets_in));
-            check(&mut stage, (1, 3, 11), before + 1, 0);
-            check(&mut stage, (1, 1, 11), 0, before + 1);
+            check(&mut testbed, (1, 3, 11), before + 1, 0);
+            check(&mut testbed, (1, 1, 11), 0, before + 1);
         }
     }
 }
@@ -164,56 +169,56 @@ fn a_port_that_is_configured_otherwise_goes_on_counting() {
 #[test]
 fn the_silence_of_one_switch_does_not_hold_up_the_answer_of_another() {
     for version in [V13] {
-        let mut stage = forwarding(version);
-        stage.deafen(3, true);
-        send(&mut stage, 1, 1, 3);
-        send(&mut stage, 1, 3, 2);
+        let mut testbed = forwarding(version);
+        testbed.deafen(3, true);
+        send(&mut testbed, 1, 1, 3);
+        send(&mut testbed, 1, 3, 2);
         // It is waited for once, and a quarter of a second; what it has not told is not counted.
-        assert_eq!(stage.counted_at_once(1, 1, 11), None);
-        stage.wait(1);
+        assert_eq!(testbed.counted_at_once(1, 1, 11), None);
+        testbed.wait(1);
         for _ in 0..2 {
-            stage.wait(1);
-            let told = stage.counted_at_once(1, 1, 11);
+            testbed.wait(1);
+            let told = testbed.counted_at_once(1, 1, 11);
             assert_eq!(told, Some((frames_of(2), None)));
         }
-        stage.deafen(3, false);
-        stage.counted(1, 1, 11);
-        check(&mut stage, (1, 1, 11), 2, 3);
+        testbed.deafen(3, false);
+        testbed.counted(1, 1, 11);
+        check(&mut testbed, (1, 1, 11), 2, 3);
         // What it told last is told until it is heard again.
-        stage.deafen(3, true);
-        send(&mut stage, 1, 1, 4);
-        check(&mut stage, (1, 1, 11), 2, 3);
-        check(&mut stage, (1, 1, 10), 0, 0);
-        stage.deafen(3, false);
-        stage.counted(1, 1, 11);
-        check(&mut stage, (1, 1, 11), 2, 7);
+        testbed.deafen(3, true);
+        send(&mut testbed, 1, 1, 4);
+        check(&mut testbed, (1, 1, 11), 2, 3);
+        check(&mut testbed, (1, 1, 10), 0, 0);
+        testbed.deafen(3, false);
+        testbed.counted(1, 1, 11);
+        check(&mut testbed, (1, 1, 11), 2, 7);
     }
 }
 
 #[test]
 fn a_switch_is_asked_for_others_a_few_times_a_second_and_only_while_somebody_asks() {
-    let mut stage = forwarding(V13);
-    check(&mut stage, (1, 1, 11), 0, 0);
-    let before = stage.asked_for_statistics(3);
+    let mut testbed = forwarding(V13);
+    check(&mut testbed, (1, 1, 11), 0, 0);
+    let before = testbed.asked_for_statistics(3);
     for _ in 0..100 {
-        stage.counted_at_once(1, 1, 11);
+        testbed.counted_at_once(1, 1, 11);
     }
-    let quarters = stage.quarters_passed();
-    let asked = stage.asked_for_statistics(3) - before;
+    let quarters = testbed.quarters_passed();
+    let asked = testbed.asked_for_statistics(3) - before;
     assert!(asked <= quarters, "{asked} questions in {quarters} quarters of a second");
-    let before = stage.asked_for_statistics(3);
-    stage.wait(30);
-    assert_eq!(stage.asked_for_statistics(3), before);
+    let before = testbed.asked_for_statistics(3);
+    testbed.wait(30);
+    assert_eq!(testbed.asked_for_statistics(3), before);
 }
 
 #[test]
 fn of_what_another_switch_tells_of_another_tenant_nothing_is_told() {
-    let mut stage = forwarding(V13);
-    stage.deafen(3, true);
-    stage.counted(1, 1, 11);
-    stage.report_counts(1, 3, 1, &[(11, 3, 180), (12, 9, 900)]);
-    assert_eq!(stage.counted(1, 1, 11), (Some((0, 0)), Some((3, 180))));
-    assert_eq!(stage.counted(0, 1, 10), (Some((0, 0)), Some((0, 0))));
+    let mut testbed = forwarding(V13);
+    testbed.deafen(3, true);
+    testbed.counted(1, 1, 11);
+    testbed.report_counts(1, 3, 1, &[(11, 3, 180), (12, 9, 900)]);
+    assert_eq!(testbed.counted(1, 1, 11), (Some((0, 0)), Some((3, 180))));
+    assert_eq!(testbed.counted(0, 1, 10), (Some((0, 0)), Some((0, 0))));
 }
 
 #[test]
@@ -226,7 +231,7 @@ fn a_shared_edge_port_has_received_what_the_tenants_hosts_sent() {
             links: vec![[(1, 10), (2, 10)]],
             ..Plan::default()
         };
-        let mut stage = Stage::new(version, vec![plan(0), plan(1)]);
+        let mut testbed = Testbed::new(version, vec![plan(0), plan(1)]);
         let from = |host: [u8; 6]| {
             let mut frame = frame();
             frame[6..12].copy_from_slice(&host);
@@ -234,39 +239,39 @@ fn a_shared_edge_port_has_received_what_the_tenants_hosts_sent() {
         };
         for (n, times) in [(0, 2), (1, 5), (9, 1)] {
             for _ in 0..times {
-                stage.send(0, 1, 7, &from(host(n)));
+                testbed.send(0, 1, 7, &from(host(n)));
             }
         }
         for (tenant, received) in [(0, 2), (1, 5)] {
             let received = frames_of(received).filter(|_| version == V13);
-            assert_eq!(stage.counted(tenant, 1, 7), (received, None), "{version:?}");
+            assert_eq!(testbed.counted(tenant, 1, 7), (received, None), "{version:?}");
         }
     }
 }
 
 #[test]
 fn the_end_of_a_big_switchs_link_counts_where_it_is() {
-    let mut stage = Stage::new(V13, big_networks());
+    let mut testbed = Testbed::new(V13, big_networks());
     for (switch, rule) in [
         (1, "match=in_port=1 prio=5 actions=output:10"),
         (1, "match=in_port=10 prio=5 actions=output:1"),
         (3, "match=in_port=10 prio=5 actions=output:1"),
         (3, "match=in_port=1 prio=5 actions=output:10"),
     ] {
-        say(&mut stage, 1, switch, &format!("flow add {rule}"));
+        say(&mut testbed, 1, switch, &format!("flow add {rule}"));
     }
-    send(&mut stage, 1, 1, 3);
-    send(&mut stage, 1, 3, 2);
-    check(&mut stage, (1, 1, 10), 2, 3);
-    check(&mut stage, (1, 3, 10), 3, 2);
+    send(&mut testbed, 1, 1, 3);
+    send(&mut testbed, 1, 3, 2);
+    check(&mut testbed, (1, 1, 10), 2, 3);
+    check(&mut testbed, (1, 3, 10), 3, 2);
     // The link's end is on another of its members now.
     let mut plans = big_networks();
     plans[1].links[0] = [(1, 10), (3, 10)];
-    let (maps, tags) = Stage::maps_from(3000, &plans);
-    stage.set_maps(&maps, 2000..=tags);
-    check(&mut stage, (1, 1, 10), 0, 0);
-    send(&mut stage, 1, 1, 1);
-    send(&mut stage, 1, 3, 4);
-    check(&mut stage, (1, 1, 10), 4, 1);
-    check(&mut stage, (1, 3, 10), 1, 4);
+    let (maps, tags) = Testbed::maps_from(3000, &plans);
+    testbed.set_maps(&maps, 2000..=tags);
+    check(&mut testbed, (1, 1, 10), 0, 0);
+    send(&mut testbed, 1, 1, 1);
+    send(&mut testbed, 1, 3, 4);
+    check(&mut testbed, (1, 1, 10), 4, 1);
+    check(&mut testbed, (1, 3, 10), 1, 4);
 }

@@ -19,29 +19,29 @@ fn bits(version: Version) -> Vec<u32> {
     bits
 }
 
-fn set(stage: &mut Stage, tenant: usize, switch: u64, port: u32, config: u32) -> Vec<String> {
-    let mask = if stage.version(switch) == Version::V1_0 { 0x7d } else { 0x65 };
+fn set(testbed: &mut Testbed, tenant: usize, switch: u64, port: u32, config: u32) -> Vec<String> {
+    let mask = if testbed.version(switch) == Version::V1_0 { 0x7d } else { 0x65 };
     let words = format!("port_mod port={port} config={config} mask={mask}");
     // The controller that asks is not notified about its own change.
-    assert_eq!(stage.say_beside(tenant, switch, &words), Vec::<String>::new(), "{words}");
-    stage.say(tenant, switch, &words)
+    assert_eq!(testbed.say_beside(tenant, switch, &words), Vec::<String>::new(), "{words}");
+    testbed.say(tenant, switch, &words)
 }
 
-/// Sends the same request to the stage and to the switch beside it.
-fn both_say(stage: &mut Stage, tenant: usize, switch: u64, words: &str) {
-    assert_eq!(stage.say(tenant, switch, words), Vec::<String>::new(), "{words}");
-    assert_eq!(stage.say_beside(tenant, switch, words), Vec::<String>::new(), "{words}");
+/// Sends the same request to the testbed and to the switch beside it.
+fn both_say(testbed: &mut Testbed, tenant: usize, switch: u64, words: &str) {
+    assert_eq!(testbed.say(tenant, switch, words), Vec::<String>::new(), "{words}");
+    assert_eq!(testbed.say_beside(tenant, switch, words), Vec::<String>::new(), "{words}");
 }
 
-/// A packet from each edge port of both tenants. The result is the same on the stage and beside it. Gives the blue
+/// A packet from each edge port of both tenants. The result is the same on the testbed and beside it. Gives the blue
 /// tenant's result.
-fn all_same(stage: &mut Stage, context: &str) -> Vec<Seen> {
+fn all_same(testbed: &mut Testbed, context: &str) -> Vec<Seen> {
     let mut blue = Vec::new();
     for (tenant, plan) in two_networks().iter().enumerate() {
         for &(switch, _, port) in &plan.edges {
             let frame = packet("10.0.0.1>10.0.0.2");
-            let seen = stage.send(tenant, switch, port, &frame);
-            let beside = stage.send_beside(tenant, switch, port, &frame);
+            let seen = testbed.send(tenant, switch, port, &frame);
+            let beside = testbed.send_beside(tenant, switch, port, &frame);
             assert_eq!(seen, beside, "{context}: from {tenant} {switch} {port}");
             blue.extend((tenant == 1).then_some(seen));
         }
@@ -50,14 +50,14 @@ fn all_same(stage: &mut Stage, context: &str) -> Vec<Seen> {
 }
 
 /// The entries of the tenants' switches: forward along their links and notify their controllers, or only notify.
-fn rules(stage: &mut Stage, version: Version, forward: bool) {
+fn rules(testbed: &mut Testbed, version: Version, forward: bool) {
     let floods = "prio=5 actions=flood,controller";
     for switch in [1, 2, 3] {
         if forward {
-            both_say(stage, 0, switch, &format!("flow add {floods}"));
+            both_say(testbed, 0, switch, &format!("flow add {floods}"));
         } else if version == Version::V1_3 {
-            both_say(stage, 0, switch, "flow add prio=0 actions=controller");
-            both_say(stage, 1, switch, "flow add prio=0 actions=controller");
+            both_say(testbed, 0, switch, "flow add prio=0 actions=controller");
+            both_say(testbed, 1, switch, "flow add prio=0 actions=controller");
         }
     }
     for (switch, from, to) in [
@@ -75,7 +75,7 @@ fn rules(stage: &mut Stage, version: Version, forward: bool) {
     ] {
         if forward && !(switch == 3 && matches!(from, 11)) {
             let words = format!("flow add match=in_port={from} prio=5 actions={to}");
-            both_say(stage, 1, switch, &words);
+            both_say(testbed, 1, switch, &words);
         }
     }
 }
@@ -89,21 +89,21 @@ fn it_does_what_it_would_on_a_switch_of_the_tenants_own() {
                     // The switch beside keeps back also what an entry sends; the specification speaks of misses.
                     continue;
                 }
-                let mut stage = Stage::new(version, two_networks());
-                rules(&mut stage, version, forward);
-                let before = all_same(&mut stage, "before");
-                let entries: Vec<_> = (1..=3).map(|switch| stage.entries(switch)).collect();
+                let mut testbed = Testbed::new(version, two_networks());
+                rules(&mut testbed, version, forward);
+                let before = all_same(&mut testbed, "before");
+                let entries: Vec<_> = (1..=3).map(|switch| testbed.entries(switch)).collect();
                 for (tenant, switch, port) in
                     [(0, 1, 1), (0, 2, 10), (0, 3, 1), (1, 1, 1), (1, 1, 10), (1, 1, 11), (1, 3, 2)]
                 {
                     let context =
                         format!("{version:?} {bits:#x} at {tenant} {switch} {port}, {forward}");
-                    assert_eq!(set(&mut stage, tenant, switch, port, bits), [""; 0], "{context}");
-                    let after = all_same(&mut stage, &context);
+                    assert_eq!(set(&mut testbed, tenant, switch, port, bits), [""; 0], "{context}");
+                    let after = all_same(&mut testbed, &context);
                     assert!(tenant == 1 || after == before, "{context}: it is felt by another");
-                    assert_eq!(set(&mut stage, tenant, switch, port, 0), [""; 0], "{context}");
-                    assert_eq!(all_same(&mut stage, &context), before, "{context}: undone");
-                    let left: Vec<_> = (1..=3).map(|switch| stage.entries(switch)).collect();
+                    assert_eq!(set(&mut testbed, tenant, switch, port, 0), [""; 0], "{context}");
+                    assert_eq!(all_same(&mut testbed, &context), before, "{context}: undone");
+                    let left: Vec<_> = (1..=3).map(|switch| testbed.entries(switch)).collect();
                     assert_eq!(left, entries, "{context}: something is left behind");
                 }
             }
@@ -114,14 +114,14 @@ fn it_does_what_it_would_on_a_switch_of_the_tenants_own() {
 #[test]
 fn a_packet_out_does_not_leave_by_a_port_that_is_down_or_does_not_forward() {
     for version in VERSIONS {
-        let mut stage = Stage::new(version, two_networks());
+        let mut testbed = Testbed::new(version, two_networks());
         for bits in [PORT_DOWN, NO_FWD, 0] {
-            set(&mut stage, 1, 1, 11, bits);
-            set(&mut stage, 1, 1, 1, bits);
+            set(&mut testbed, 1, 1, 11, bits);
+            set(&mut testbed, 1, 1, 1, bits);
             for to in ["output:1,output:10,output:11", "all", "flood"] {
                 let words = format!("out in_port=controller actions={to} data=10.0.0.1>10.0.0.2");
-                let seen = stage.out(1, 1, &words);
-                assert_eq!(seen, stage.out_beside(1, 1, &words), "{version:?} {bits:#x} {to}");
+                let seen = testbed.out(1, 1, &words);
+                assert_eq!(seen, testbed.out_beside(1, 1, &words), "{version:?} {bits:#x} {to}");
             }
         }
     }
@@ -159,27 +159,27 @@ fn what_cannot_be_is_refused() {
 /// these frames.
 #[test]
 fn spanning_tree_frames_are_not_told_apart() {
-    let mut stage = Stage::new(Version::V1_0, two_networks());
-    stage.say(0, 1, "flow add prio=65535 actions=output:2");
+    let mut testbed = Testbed::new(Version::V1_0, two_networks());
+    testbed.say(0, 1, "flow add prio=65535 actions=output:2");
     let mut spanning_tree = packet("10.0.0.1>10.0.0.2");
     spanning_tree[..6].copy_from_slice(&[0x01, 0x80, 0xc2, 0, 0, 0]);
     let other = packet("10.0.0.1>10.0.0.2");
     for (bits, let_in) in
         [(0, true), (NO_RECV, false), (PORT_DOWN, false), (PORT_DOWN | NO_RECV, false), (0, true)]
     {
-        assert_eq!(stage.say(0, 1, &format!("port_mod port=1 config={bits} mask=0x7d")), [""; 0]);
+        assert_eq!(testbed.say(0, 1, &format!("port_mod port=1 config={bits} mask=0x7d")), [""; 0]);
         for frame in [&spanning_tree, &other] {
-            let seen = stage.send(0, 1, 1, frame);
+            let seen = testbed.send(0, 1, 1, frame);
             let delivered = if let_in { vec![(0, 1, 2, frame.clone())] } else { Vec::new() };
             assert_eq!((seen.delivered, seen.told), (delivered, Vec::new()), "{bits:#x}");
         }
     }
     // And as misses.
-    stage.say(0, 1, "flow delete match=");
-    stage.say(0, 1, &format!("port_mod port=1 config={NO_RECV} mask=0x7d"));
-    assert_eq!(stage.send(0, 1, 1, &spanning_tree).told, []);
+    testbed.say(0, 1, "flow delete match=");
+    testbed.say(0, 1, &format!("port_mod port=1 config={NO_RECV} mask=0x7d"));
+    assert_eq!(testbed.send(0, 1, 1, &spanning_tree).told, []);
     for bits in [NO_RECV_STP, NO_RECV | NO_RECV_STP] {
-        let refused = stage.say(0, 1, &format!("port_mod port=1 config={bits} mask={bits}"));
+        let refused = testbed.say(0, 1, &format!("port_mod port=1 config={bits} mask={bits}"));
         assert_eq!(refused, ["7 ERROR OFPBRC_EPERM of type 15 xid 7"], "{bits:#x}");
     }
 }
@@ -187,7 +187,7 @@ fn spanning_tree_frames_are_not_told_apart() {
 #[test]
 fn a_group_that_fails_over_does_so_for_a_port_that_was_taken_down() {
     // A group that is written again counts from zero; but each count stands at its bucket.
-    Stage::new(Version::V1_3, two_networks()).play(
+    Testbed::new(Version::V1_3, two_networks()).play(
         "
         blue@2> group add id=1 type=ff buckets=11@output:11|10@output:10
         blue@2> flow add match=in_port=1 prio=5 actions=group:1
@@ -354,15 +354,15 @@ fn a_port_of_many_hosts_is_configured_as_a_whole() {
         ..Plan::default()
     };
     for version in VERSIONS {
-        let mut stage = Stage::new(version, vec![plan(0), plan(1)]);
+        let mut testbed = Testbed::new(version, vec![plan(0), plan(1)]);
         for tenant in [0, 1] {
-            both_say(&mut stage, tenant, 1, "flow add match=in_port=2 actions=output:1");
+            both_say(&mut testbed, tenant, 1, "flow add match=in_port=2 actions=output:1");
         }
-        let arrive = |stage: &mut Stage, tenant: usize| {
+        let arrive = |testbed: &mut Testbed, tenant: usize| {
             let all = (0..HOSTS).map(|n| {
                 let mut frame = packet("10.0.0.1>10.0.0.2");
                 frame[6..12].copy_from_slice(&host(tenant, n));
-                let seen = stage.send(tenant, 1, 2, &frame);
+                let seen = testbed.send(tenant, 1, 2, &frame);
                 let passes = seen.delivered == [(tenant, 1, 1, frame.clone())];
                 assert!(passes || seen.delivered.is_empty() && seen.told.is_empty(), "{seen:?}");
                 usize::from(passes)
@@ -370,15 +370,19 @@ fn a_port_of_many_hosts_is_configured_as_a_whole() {
             all.sum::<usize>()
         };
         let all = usize::from(HOSTS);
-        let before = stage.entries(1);
+        let before = testbed.entries(1);
         for bits in [PORT_DOWN, NO_RECV, NO_FWD, PORT_DOWN | NO_FWD] {
-            assert_eq!(set(&mut stage, 0, 1, 2, bits), [""; 0], "{version:?} {bits:#x}");
+            assert_eq!(set(&mut testbed, 0, 1, 2, bits), [""; 0], "{version:?} {bits:#x}");
             let admitted = if bits & (PORT_DOWN | NO_RECV) == 0 { all } else { 0 };
-            assert_eq!(arrive(&mut stage, 0), admitted, "{version:?} {bits:#x}");
-            assert_eq!(arrive(&mut stage, 1), all, "{version:?} {bits:#x}: felt by another");
-            assert_eq!(set(&mut stage, 0, 1, 2, 0), [""; 0], "{version:?} {bits:#x}");
-            assert_eq!(arrive(&mut stage, 0), all, "{version:?} {bits:#x}: undone");
-            assert_eq!(stage.entries(1), before, "{version:?} {bits:#x}: something is left behind");
+            assert_eq!(arrive(&mut testbed, 0), admitted, "{version:?} {bits:#x}");
+            assert_eq!(arrive(&mut testbed, 1), all, "{version:?} {bits:#x}: felt by another");
+            assert_eq!(set(&mut testbed, 0, 1, 2, 0), [""; 0], "{version:?} {bits:#x}");
+            assert_eq!(arrive(&mut testbed, 0), all, "{version:?} {bits:#x}: undone");
+            assert_eq!(
+                testbed.entries(1),
+                before,
+                "{version:?} {bits:#x}: something is left behind"
+            );
         }
     }
 }

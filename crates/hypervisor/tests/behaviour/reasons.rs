@@ -60,24 +60,24 @@ fn slice(version: Version, policy: &str, requests: &[&str]) -> Told {
 }
 
 /// The same in a tenant's network, on the first switch.
-fn network(mut stage: Stage, tenant: usize, requests: &[&str]) -> Told {
+fn network(mut testbed: Testbed, tenant: usize, requests: &[&str]) -> Told {
     let Some((refused, before)) = requests.split_last() else { panic!("no request") };
     for words in before {
-        assert_eq!(stage.say(tenant, 1, words), [""; 0], "{words}");
+        assert_eq!(testbed.say(tenant, 1, words), [""; 0], "{words}");
     }
-    stage.say(tenant, 1, refused);
+    testbed.say(tenant, 1, refused);
     let none = (Reason::ByCode, "nothing is refused".to_owned());
-    stage.last_refusal(tenant, 1).map_or(none, |refusal| told(&refusal, stage.version(1)))
+    testbed.last_refusal(tenant, 1).map_or(none, |refusal| told(&refusal, testbed.version(1)))
 }
 
 fn of_two(version: Version, requests: &[&str]) -> Told {
-    network(Stage::new(version, two_networks()), RED, requests)
+    network(Testbed::new(version, two_networks()), RED, requests)
 }
 
 /// In a network with edge ports that other tenants share.
 fn of_shared(version: Version, requests: &[&str]) -> Told {
     let plans = vec![shared_ports::plan(RED), shared_ports::plan(BLUE)];
-    network(Stage::new(version, plans), RED, requests)
+    network(Testbed::new(version, plans), RED, requests)
 }
 
 fn list(action: &str, count: usize) -> String {
@@ -165,7 +165,7 @@ fn refused_for(reason: Reason) -> Told {
             let mut plans = two_networks();
             plans[RED].cut = vec![plans[RED].links[0]];
             let words = format!("out in_port=10 actions=table {PACKET}");
-            network(Stage::new(V::V1_3, plans), RED, &[&words])
+            network(Testbed::new(V::V1_3, plans), RED, &[&words])
         }
         Reason::NoControllerLabel => {
             let words = format!("out in_port=controller actions=table {PACKET}");
@@ -185,7 +185,7 @@ fn refused_for(reason: Reason) -> Told {
         }
         Reason::TagOnLink => {
             let words = add("match=in_port=1,dl_vlan=9 actions=output:11");
-            network(Stage::mixed(MIXED, two_networks(), 0), BLUE, &[&words])
+            network(Testbed::mixed(MIXED, two_networks(), 0), BLUE, &[&words])
         }
         Reason::TagToController => {
             of_two(V::V1_0, &[&add("match=in_port=10 actions=mod_vlan_vid:9,controller")])
@@ -198,7 +198,7 @@ fn refused_for(reason: Reason) -> Told {
             let mut red = Plan { edges: vec![(1, 1, 1)], ..Plan::default() };
             red.shared.extend((0..80).map(|n| (1, 4, 7, [2, 0, 0, 0, 1, n])));
             let words = add(&format!("match= actions={}", list("output:1", 7_800)));
-            network(Stage::new(V::V1_0, vec![red]), RED, &[&words])
+            network(Testbed::new(V::V1_0, vec![red]), RED, &[&words])
         }
         Reason::GroupTwice => {
             let group = "group add id=1 buckets=output:1";
@@ -215,7 +215,7 @@ fn refused_for(reason: Reason) -> Told {
         Reason::SetToGroupByTag => {
             let group = "group add id=1 type=indirect buckets=output:11";
             let words = add("match= actions=write=group:1;goto=1");
-            network(Stage::mixed(MIXED, two_networks(), 0), BLUE, &[group, &words])
+            network(Testbed::mixed(MIXED, two_networks(), 0), BLUE, &[group, &words])
         }
         Reason::WeirsMetadata => {
             let match_ = "metadata=0x1000000000005";
@@ -301,13 +301,13 @@ fn backlog() -> Told {
 
 /// One member of a big switch has returned and reports its state, and the others are lost.
 fn no_member() -> Told {
-    let mut stage = big_switches::stage(V::V1_3);
-    stage.lose(RED, 1, 2);
-    stage.plant(1, vec![Fault::NeverAnswers { message_type: MessageType::MULTIPART_REQUEST.0 }]);
-    stage.lose(RED, 1, 1);
-    stage.find(RED, 1, 1);
-    stage.lose(RED, 1, 3);
-    network(stage, RED, &[&format!("out in_port=controller actions=output:1 {PACKET}")])
+    let mut testbed = big_switches::testbed(V::V1_3);
+    testbed.lose(RED, 1, 2);
+    testbed.plant(1, vec![Fault::NeverAnswers { message_type: MessageType::MULTIPART_REQUEST.0 }]);
+    testbed.lose(RED, 1, 1);
+    testbed.find(RED, 1, 1);
+    testbed.lose(RED, 1, 3);
+    network(testbed, RED, &[&format!("out in_port=controller actions=output:1 {PACKET}")])
 }
 
 /// A packet of blue's replaces red's packet in the switch's buffer while red's release waits for its turn.
@@ -388,7 +388,7 @@ fn group_instances() -> Told {
     };
     let requests: Vec<String> = (1..=81).map(add).collect();
     let requests: Vec<&str> = requests.iter().map(String::as_str).collect();
-    network(Stage::new(V::V1_3, vec![plan]), RED, &requests)
+    network(Testbed::new(V::V1_3, vec![plan]), RED, &requests)
 }
 
 #[test]

@@ -258,43 +258,43 @@ fn a_port_of_a_big_switch_that_a_member_refuses_is_down() {
     ] {
         let note = format!("{port} on {member}");
         let plans = vec![big_plan(0), big_plan(1)];
-        let mut stage = Stage::new(Version::V1_3, plans.clone());
-        let (whole, tags) = Stage::maps_from(2000, &plans);
+        let mut testbed = Testbed::new(Version::V1_3, plans.clone());
+        let (whole, tags) = Testbed::maps_from(2000, &plans);
         let mut less = whole.clone();
         for map in less.values_mut() {
             map.members.get_mut(&red).unwrap().ports.remove(&port);
         }
         // The third switch is another's to the tenant.
         less.insert(3, whole[&3].clone());
-        let set = |stage: &mut Stage, maps, faults| {
-            stage.plant(member, faults);
-            stage.set_maps(maps, 2000..=tags);
-            stage.plant(member, Vec::new());
+        let set = |testbed: &mut Testbed, maps, faults| {
+            testbed.plant(member, faults);
+            testbed.set_maps(maps, 2000..=tags);
+            testbed.plant(member, Vec::new());
         };
-        assert_eq!(stage.ports_up(0, 1), ALL, "{note}");
-        assert_eq!(stage.say(0, 1, "flow add prio=5 actions=flood"), [""; 0]);
-        set(&mut stage, &less, Vec::new());
-        set(&mut stage, &whole, vec![Fault::RefuseFlowMods { every: 1 }]);
+        assert_eq!(testbed.ports_up(0, 1), ALL, "{note}");
+        assert_eq!(testbed.say(0, 1, "flow add prio=5 actions=flood"), [""; 0]);
+        set(&mut testbed, &less, Vec::new());
+        set(&mut testbed, &whole, vec![Fault::RefuseFlowMods { every: 1 }]);
         let is_down = |number: &u32| down.contains(number);
         let refused: Vec<_> = down.iter().map(|&number| (red, number)).collect();
-        assert_eq!(stage.refused(member), refused, "{note}");
-        assert_eq!(stage.refused(3 - member), [], "{note}");
+        assert_eq!(testbed.refused(member), refused, "{note}");
+        assert_eq!(testbed.refused(3 - member), [], "{note}");
         let up: Vec<u32> = ALL.into_iter().filter(|number| !is_down(number)).collect();
-        assert_eq!(stage.ports_up(0, 1), up, "{note}");
-        assert_eq!(stage.ports_up(1, 1), ALL, "{note}");
+        assert_eq!(testbed.ports_up(0, 1), up, "{note}");
+        assert_eq!(testbed.ports_up(1, 1), ALL, "{note}");
         // What does not refuse it goes on sending by it.
         for at in [1, 2] {
-            let seen = stage.send(0, at, at as u32, &broadcast());
+            let seen = testbed.send(0, at, at as u32, &broadcast());
             let reached = seen.delivered.iter().any(|it| (it.0, it.1, it.2) == (0, 2, 8));
             // By its port 2 nothing comes in if that is refused there.
             let is_let_in = (at, at as u32) != (member, port);
             assert_eq!(reached, is_let_in && !(at == member && is_down(&8)), "{note} from {at}");
         }
         // Another map is tried, and works.
-        set(&mut stage, &less, Vec::new());
-        assert_eq!(stage.refused(member), [], "{note}");
-        set(&mut stage, &whole, Vec::new());
-        assert_eq!(stage.ports_up(0, 1), ALL, "{note}");
+        set(&mut testbed, &less, Vec::new());
+        assert_eq!(testbed.refused(member), [], "{note}");
+        set(&mut testbed, &whole, Vec::new());
+        assert_eq!(testbed.ports_up(0, 1), ALL, "{note}");
     }
 }
 
@@ -309,31 +309,31 @@ fn a_port_by_which_nothing_leaves_a_big_switch_is_down() {
     {
         let note = format!("{version:?}: {port} on {owner}");
         let plans = vec![big_plan(0), big_plan(1)];
-        let mut stage = Stage::new(version, plans.clone());
-        let (whole, tags) = Stage::maps_from(2000, &plans);
+        let mut testbed = Testbed::new(version, plans.clone());
+        let (whole, tags) = Testbed::maps_from(2000, &plans);
         let mut less = whole.clone();
         let transits = &mut less.get_mut(&owner).unwrap().transit;
         let before = transits.len();
         transits.retain(|it| it.leaves_by != Some((red, port)));
         assert_ne!(transits.len(), before, "{note}");
-        let set = |stage: &mut Stage, maps, faults| {
-            stage.plant(owner, faults);
-            stage.set_maps(maps, 2000..=tags);
-            stage.plant(owner, Vec::new());
+        let set = |testbed: &mut Testbed, maps, faults| {
+            testbed.plant(owner, faults);
+            testbed.set_maps(maps, 2000..=tags);
+            testbed.plant(owner, Vec::new());
         };
-        assert_eq!(stage.ports_up(0, 1), ALL, "{note}");
-        set(&mut stage, &less, Vec::new());
-        assert_eq!(stage.ports_up(0, 1), ALL, "{note}");
-        set(&mut stage, &whole, vec![Fault::RefuseFlowMods { every: 1 }]);
-        assert_eq!(stage.refused(owner), [(red, port)], "{note}");
-        assert_eq!(stage.refused(3 - owner), [], "{note}");
+        assert_eq!(testbed.ports_up(0, 1), ALL, "{note}");
+        set(&mut testbed, &less, Vec::new());
+        assert_eq!(testbed.ports_up(0, 1), ALL, "{note}");
+        set(&mut testbed, &whole, vec![Fault::RefuseFlowMods { every: 1 }]);
+        assert_eq!(testbed.refused(owner), [(red, port)], "{note}");
+        assert_eq!(testbed.refused(3 - owner), [], "{note}");
         let up: Vec<u32> = ALL.into_iter().filter(|number| *number != port).collect();
-        assert_eq!(stage.ports_up(0, 1), up, "{note}");
-        assert_eq!(stage.ports_up(1, 1), ALL, "{note}");
+        assert_eq!(testbed.ports_up(0, 1), up, "{note}");
+        assert_eq!(testbed.ports_up(1, 1), ALL, "{note}");
         // Another map is tried, and works.
-        set(&mut stage, &less, Vec::new());
-        assert_eq!(stage.refused(owner), [], "{note}");
-        set(&mut stage, &whole, Vec::new());
-        assert_eq!(stage.ports_up(0, 1), ALL, "{note}");
+        set(&mut testbed, &less, Vec::new());
+        assert_eq!(testbed.refused(owner), [], "{note}");
+        set(&mut testbed, &whole, Vec::new());
+        assert_eq!(testbed.ports_up(0, 1), ALL, "{note}");
     }
 }

@@ -8,29 +8,29 @@ use crate::support::*;
 /// An entry that is several rules on the switch on OpenFlow 1.0, and other entries.
 const ACTIONS: [&str; 3] = ["output:11", "drop", "output:10,output:11"];
 
-/// Blue sends a request to its first switch on the stage, and to its own switch beside the stage.
-fn say(stage: &mut Stage, words: &str) {
-    assert_eq!(stage.say(1, 1, words), [""; 0], "{words}");
-    assert_eq!(stage.say_beside(1, 1, words), [""; 0], "{words}");
+/// Blue sends a request to its first switch on the testbed, and to its own switch beside the testbed.
+fn say(testbed: &mut Testbed, words: &str) {
+    assert_eq!(testbed.say(1, 1, words), [""; 0], "{words}");
+    assert_eq!(testbed.say_beside(1, 1, words), [""; 0], "{words}");
 }
 
 /// Packets arrive between changes of the entry that matches them.
 fn check(version: Version, changes: &[String]) {
-    let mut stage = Stage::new(version, two_networks());
+    let mut testbed = Testbed::new(version, two_networks());
     let frame = packet("10.0.0.1>10.0.0.2");
     for (at, words) in changes.iter().enumerate() {
-        say(&mut stage, words);
+        say(&mut testbed, words);
         for _ in 0..at + 2 {
-            stage.send(1, 1, 1, &frame);
-            stage.send_beside(1, 1, 1, &frame);
+            testbed.send(1, 1, 1, &frame);
+            testbed.send_beside(1, 1, 1, &frame);
         }
     }
     for question in ["stats flow", "stats aggregate"] {
-        let told = stage.say(1, 1, question);
-        assert_eq!(told, stage.say_beside(1, 1, question), "{version:?} {changes:?}");
+        let told = testbed.say(1, 1, question);
+        assert_eq!(told, testbed.say_beside(1, 1, question), "{version:?} {changes:?}");
     }
-    let (received, _) = stage.counted(1, 1, 1);
-    assert_eq!(received, Some(stage.received_beside(1, 1, 1)), "{version:?} {changes:?}");
+    let (received, _) = testbed.counted(1, 1, 1);
+    assert_eq!(received, Some(testbed.received_beside(1, 1, 1)), "{version:?} {changes:?}");
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn an_entry_for_each_port_is_told_to_count_from_nothing() {
         for (command, flags) in
             ["add", "modify"].into_iter().flat_map(|it| [(it, ""), (it, " flags=reset")])
         {
-            let mut stage = Stage::new(Version::V1_3, two_networks());
+            let mut testbed = Testbed::new(Version::V1_3, two_networks());
             for (command, actions, flags) in [
                 ("add", first, ""),
                 (command, second, flags),
@@ -85,15 +85,15 @@ fn an_entry_for_each_port_is_told_to_count_from_nothing() {
                 (command, second, flags),
             ] {
                 let words = format!("flow {command} match=ip prio=5 actions={actions}{flags}");
-                assert_eq!(stage.say(RED, 1, &words), [""; 0], "{words}");
-                assert_eq!(stage.say_beside(RED, 1, &words), [""; 0], "{words}");
+                assert_eq!(testbed.say(RED, 1, &words), [""; 0], "{words}");
+                assert_eq!(testbed.say_beside(RED, 1, &words), [""; 0], "{words}");
                 for destination in [host(RED, 1), BROADCAST, host(RED, 3)] {
                     let frame = frame(host(RED, 9), destination);
-                    stage.send(RED, 1, WHOLE, &frame);
-                    stage.send_beside(RED, 1, WHOLE, &frame);
+                    testbed.send(RED, 1, WHOLE, &frame);
+                    testbed.send_beside(RED, 1, WHOLE, &frame);
                 }
-                let told = stage.say(RED, 1, "stats aggregate");
-                assert_eq!(told, stage.say_beside(RED, 1, "stats aggregate"), "{words}");
+                let told = testbed.say(RED, 1, "stats aggregate");
+                assert_eq!(told, testbed.say_beside(RED, 1, "stats aggregate"), "{words}");
             }
         }
     }
@@ -142,19 +142,19 @@ fn an_entry_of_a_big_switch_is_told_to_count_from_nothing() {
     let frame = packet("10.0.0.1>10.0.0.2");
     for command in ["add", "modify"] {
         for flags in ["", " flags=reset"] {
-            let mut stage = Stage::new(Version::V1_3, big_networks());
+            let mut testbed = Testbed::new(Version::V1_3, big_networks());
             let rule = "flow add match=ip prio=5 actions=output:2 idle=4";
-            assert_eq!(stage.say(0, 1, rule), [""; 0]);
-            stage.send(0, 3, 11, &frame);
+            assert_eq!(testbed.say(0, 1, rule), [""; 0]);
+            testbed.send(0, 3, 11, &frame);
             for _ in 0..3 {
-                stage.wait(2);
-                stage.send(0, 2, 10, &frame);
+                testbed.wait(2);
+                testbed.send(0, 2, 10, &frame);
             }
             let counted = ["7 STATS aggregate flows=1 n=4", "7 STATS aggregate flows=1 n=0"];
-            assert_eq!(stage.say(0, 1, "stats aggregate"), counted[..1]);
+            assert_eq!(testbed.say(0, 1, "stats aggregate"), counted[..1]);
             let change = format!("flow {command} match=ip prio=5 actions=output:1 idle=4{flags}");
-            assert_eq!(stage.say(0, 1, &change), [""; 0]);
-            let told = stage.say(0, 1, "stats aggregate");
+            assert_eq!(testbed.say(0, 1, &change), [""; 0]);
+            let told = testbed.say(0, 1, "stats aggregate");
             assert_eq!(told, [counted[usize::from(!flags.is_empty())]], "{change}");
         }
     }

@@ -35,11 +35,11 @@ fn local_is_a_port_like_any() {
     {
         let number = if version == Version::V1_0 { 0xfffe } else { LOCAL };
         for (tenant, at) in [(RED, 2), (BLUE, 1)] {
-            let mut stage = Stage::new(version, plans.clone());
-            let head = stage.head(tenant, at);
+            let mut testbed = Testbed::new(version, plans.clone());
+            let head = testbed.head(tenant, at);
             let described = match version {
-                Version::V1_0 => stage.say(tenant, head, "features").concat(),
-                _ => stage.say(tenant, head, "stats port_desc").concat(),
+                Version::V1_0 => testbed.say(tenant, head, "features").concat(),
+                _ => testbed.say(tenant, head, "stats port_desc").concat(),
             };
             assert!(described.contains(&number.to_string()), "{version:?}: {described}");
             for words in [
@@ -48,21 +48,23 @@ fn local_is_a_port_like_any() {
                 "flow add match=in_port=LOCAL,ip,nw_dst=10.0.0.1 prio=6 actions=flood,in_port",
                 "flow add match=in_port=1,ip,nw_dst=10.0.0.1 prio=6 actions=all",
             ] {
-                both_say(&mut stage, tenant, head, words);
+                both_say(&mut testbed, tenant, head, words);
             }
             // From an ordinary port to it, from it, with a PACKET_IN, and from it back to itself.
-            let first =
-                plans[tenant].edges.iter().find(|it| stage.head(tenant, it.0) == head && it.2 == 1);
+            let first = plans[tenant]
+                .edges
+                .iter()
+                .find(|it| testbed.head(tenant, it.0) == head && it.2 == 1);
             let first = first.unwrap().0;
             for frame in ["10.0.0.1>10.0.0.2", "10.0.0.2>10.0.0.1"] {
-                let to = same(&mut stage, tenant, first, 1, &packet(frame));
+                let to = same(&mut testbed, tenant, first, 1, &packet(frame));
                 let is_local = |it: &(usize, u64, u32, Vec<u8>)| (it.1, it.2) == (at, LOCAL);
                 assert!(to.delivered.iter().any(is_local), "{version:?} {frame}: {to:?}");
             }
-            let from = same(&mut stage, tenant, at, LOCAL, &packet("10.0.0.1>10.0.0.2"));
+            let from = same(&mut testbed, tenant, at, LOCAL, &packet("10.0.0.1>10.0.0.2"));
             assert_eq!((from.delivered.len(), from.told.len()), (1, 1), "{version:?}: {from:?}");
             assert!(from.told[0].2.contains(&format!("PACKET_IN {number} ")), "{from:?}");
-            let back = same(&mut stage, tenant, at, LOCAL, &packet("10.0.0.2>10.0.0.1"));
+            let back = same(&mut testbed, tenant, at, LOCAL, &packet("10.0.0.2>10.0.0.1"));
             assert!(back.delivered.len() >= 2, "{version:?}: {back:?}");
 
             for words in [
@@ -72,23 +74,23 @@ fn local_is_a_port_like_any() {
                 "out in_port=local actions=table data=10.0.0.1>10.0.0.2",
                 "out in_port=1 actions=table data=10.0.0.1>10.0.0.2",
             ] {
-                let seen = stage.out(tenant, head, words);
-                assert_eq!(seen, stage.out_beside(tenant, head, words), "{version:?} {words}");
+                let seen = testbed.out(tenant, head, words);
+                assert_eq!(seen, testbed.out_beside(tenant, head, words), "{version:?} {words}");
                 assert_eq!(seen.delivered.len(), 1, "{version:?} {words}: {seen:?}");
             }
-            let told = stage.say(tenant, head, "stats port port=local");
+            let told = testbed.say(tenant, head, "stats port port=local");
             assert_eq!(told, [format!("7 STATS port {number}")], "{version:?}");
-            let told = stage.say(tenant, head, "stats aggregate out_port=local");
-            let beside = stage.say_beside(tenant, head, "stats aggregate out_port=local");
+            let told = testbed.say(tenant, head, "stats aggregate out_port=local");
+            let beside = testbed.say_beside(tenant, head, "stats aggregate out_port=local");
             assert_eq!(told, beside, "{version:?}");
             assert_eq!(told, beside);
 
             // What is configured of it is held.
             let words = "port_mod port=local config=0x1 mask=0x1";
-            stage.say(tenant, head, words);
-            stage.say_beside(tenant, head, words);
-            let to = same(&mut stage, tenant, first, 1, &packet("10.0.0.1>10.0.0.2"));
-            let from = same(&mut stage, tenant, at, LOCAL, &packet("10.0.0.1>10.0.0.2"));
+            testbed.say(tenant, head, words);
+            testbed.say_beside(tenant, head, words);
+            let to = same(&mut testbed, tenant, first, 1, &packet("10.0.0.1>10.0.0.2"));
+            let from = same(&mut testbed, tenant, at, LOCAL, &packet("10.0.0.1>10.0.0.2"));
             assert_eq!((to.delivered.len(), from.delivered.len()), (0, 0), "{version:?}");
         }
     }
@@ -99,16 +101,16 @@ fn local_comes_and_goes() {
     let mut without = local(two_networks());
     without[BLUE].edges.retain(|edge| edge.2 != LOCAL);
     for version in VERSIONS {
-        let mut stage = Stage::new(version, local(two_networks()));
-        stage.play(
+        let mut testbed = Testbed::new(version, local(two_networks()));
+        testbed.play(
             "
             blue@1> flow add match=in_port=1 prio=5 actions=local,output:10
             blue@1> flow add match=in_port=LOCAL prio=5 flags=rem actions=output:1
         ",
         );
-        let (maps, tags) = Stage::maps_from(2000, &without);
-        stage.set_maps(&maps, 2000..=tags);
-        stage.play(
+        let (maps, tags) = Testbed::maps_from(2000, &without);
+        testbed.set_maps(&maps, 2000..=tags);
+        testbed.play(
             "
             [1.0] blue@1< PORT_STATUS DELETE 65534
             [1.3] blue@1< PORT_STATUS DELETE 4294967294
@@ -116,9 +118,9 @@ fn local_comes_and_goes() {
             only blue@1> flow add match=in_port=1 prio=9 actions=local -> ERROR OFPBAC_BAD_OUT_PORT
         ",
         );
-        let (maps, tags) = Stage::maps_from(2000, &local(two_networks()));
-        stage.set_maps(&maps, 2000..=tags);
-        stage.play(
+        let (maps, tags) = Testbed::maps_from(2000, &local(two_networks()));
+        testbed.set_maps(&maps, 2000..=tags);
+        testbed.play(
             "
             [1.0] blue@1< PORT_STATUS ADD 65534
             [1.3] blue@1< PORT_STATUS ADD 4294967294
@@ -137,8 +139,8 @@ fn a_link_between_local_ports() {
             links: vec![[(1, LOCAL), (3, LOCAL)]],
             ..Plan::default()
         };
-        let mut stage = Stage::new(version, vec![red, Plan::default()]);
-        stage.play(
+        let mut testbed = Testbed::new(version, vec![red, Plan::default()]);
+        testbed.play(
             "
             red@1,3> flow add match=in_port=1 prio=5 actions=local
             red@1,3> flow add match=in_port=LOCAL prio=5 actions=flood,controller
@@ -151,9 +153,9 @@ fn a_link_between_local_ports() {
         ",
         );
         if version == Version::V1_3 {
-            assert_eq!(stage.counted(RED, 3, LOCAL).0.map(|it| it.0), Some(2));
-            stage.reconnect(3);
-            assert_eq!(stage.counted(RED, 3, LOCAL).0.map(|it| it.0), Some(2));
+            assert_eq!(testbed.counted(RED, 3, LOCAL).0.map(|it| it.0), Some(2));
+            testbed.reconnect(3);
+            assert_eq!(testbed.counted(RED, 3, LOCAL).0.map(|it| it.0), Some(2));
         }
     }
 }

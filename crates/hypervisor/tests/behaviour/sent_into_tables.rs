@@ -8,9 +8,9 @@ use crate::support::*;
 const BLUE: usize = 1;
 
 #[track_caller]
-fn same_out(stage: &mut Stage, tenant: usize, words: &str) -> Seen {
-    let seen = stage.out(tenant, 1, words);
-    assert_eq!(seen, stage.out_beside(tenant, 1, words), "{words}");
+fn same_out(testbed: &mut Testbed, tenant: usize, words: &str) -> Seen {
+    let seen = testbed.out(tenant, 1, words);
+    assert_eq!(seen, testbed.out_beside(tenant, 1, words), "{words}");
     seen
 }
 
@@ -22,7 +22,7 @@ fn out(name: &str) -> String {
 fn what_a_controller_sends_into_the_tables_meets_its_rules() {
     for version in VERSIONS {
         for tenant in [0, BLUE] {
-            let mut stage = Stage::new(version, two_networks());
+            let mut testbed = Testbed::new(version, two_networks());
             for words in [
                 "flow add match=in_port=1 prio=9 actions=drop",
                 "flow add match=ip,nw_src=10.0.0.1 prio=5 actions=output:1,output:10",
@@ -31,10 +31,10 @@ fn what_a_controller_sends_into_the_tables_meets_its_rules() {
                 "flow add match=ip,nw_src=10.0.0.4 prio=5 actions=drop",
                 "flow add match=arp prio=5 actions=mod_dl_src:02.00.00.00.00.55,output:1",
             ] {
-                both_say(&mut stage, tenant, 1, words);
+                both_say(&mut testbed, tenant, 1, words);
             }
             for switch in [2, 3] {
-                both_say(&mut stage, tenant, switch, "flow add prio=1 actions=output:1");
+                both_say(&mut testbed, tenant, switch, "flow add prio=1 actions=output:1");
             }
             for (name, is_sent, is_told) in [
                 ("10.0.0.1>10.0.0.9", true, false),
@@ -50,13 +50,13 @@ fn what_a_controller_sends_into_the_tables_meets_its_rules() {
                 if version == Version::V1_0 && name.starts_with("vlan") {
                     continue;
                 }
-                let seen = same_out(&mut stage, tenant, &out(name));
+                let seen = same_out(&mut testbed, tenant, &out(name));
                 let is = (!seen.delivered.is_empty(), !seen.told.is_empty());
                 assert_eq!(is, (is_sent, is_told), "{version:?} {tenant} {name}: {seen:?}");
             }
             for question in ["stats flow", "stats aggregate"] {
-                let told = stage.say(tenant, 1, question);
-                assert_eq!(told, stage.say_beside(tenant, 1, question), "{version:?}");
+                let told = testbed.say(tenant, 1, question);
+                assert_eq!(told, testbed.say_beside(tenant, 1, question), "{version:?}");
             }
         }
     }
@@ -81,7 +81,7 @@ fn among_too_many_rules_none_is_looked_for() {
 /// The packet continues in later tables, through groups, and where a group is treated separately.
 #[test]
 fn it_goes_on_to_later_tables() {
-    Stage::new(Version::V1_3, two_networks()).play(
+    Testbed::new(Version::V1_3, two_networks()).play(
         "
         blue@1> group add id=1 type=all buckets=output:11|output:10|output:1
         blue@1> flow add match=ip prio=5 actions=meta=5/ff;goto=1

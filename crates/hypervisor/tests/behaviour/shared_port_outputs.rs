@@ -36,14 +36,14 @@ const LISTS: [&str; 17] = [
 #[test]
 fn what_names_its_destination_is_served_and_all_else_refused() {
     for actions in LISTS {
-        let mut stage = both();
+        let mut testbed = both();
         for tenant in [RED, BLUE] {
             let words = "group add id=1 type=all buckets=output:1|mod_dl_src:2.0.0.0.0.9,output:10";
-            both_say(&mut stage, tenant, 1, words);
+            both_say(&mut testbed, tenant, 1, words);
             let later = "flow add table=1 prio=5 actions=mod_dl_src:02.00.00.00.00.66,output:1";
-            both_say(&mut stage, tenant, 1, later);
+            both_say(&mut testbed, tenant, 1, later);
         }
-        let before = (stage.entries(1), stage.groups(1));
+        let before = (testbed.entries(1), testbed.groups(1));
         for match_ in [
             "",
             "in_port=7",
@@ -56,21 +56,21 @@ fn what_names_its_destination_is_served_and_all_else_refused() {
             if match_ == "in_port=7" && !actions.contains("in_port") {
                 continue;
             }
-            refuse(&mut stage, &words, "OFPBAC_BAD_OUT_PORT");
+            refuse(&mut testbed, &words, "OFPBAC_BAD_OUT_PORT");
         }
-        assert_eq!((stage.entries(1), stage.groups(1)), before);
+        assert_eq!((testbed.entries(1), testbed.groups(1)), before);
         for tenant in [RED, BLUE] {
             for to in destinations(tenant) {
                 let words =
                     format!("flow add prio=5 match=dl_dst={} actions={actions}", address(to));
-                both_say(&mut stage, tenant, 1, &words);
+                both_say(&mut testbed, tenant, 1, &words);
             }
         }
         for tenant in [RED, BLUE] {
-            all_same(&mut stage, &plan(tenant), tenant, actions);
+            all_same(&mut testbed, &plan(tenant), tenant, actions);
             for question in ["stats flow", "stats aggregate", "stats group"] {
-                let told = stage.say(tenant, 1, question);
-                assert_eq!(told, stage.say_beside(tenant, 1, question), "{actions} {question}");
+                let told = testbed.say(tenant, 1, question);
+                assert_eq!(told, testbed.say_beside(tenant, 1, question), "{actions} {question}");
             }
         }
     }
@@ -80,15 +80,15 @@ fn what_names_its_destination_is_served_and_all_else_refused() {
 #[test]
 fn so_it_is_on_big_switches() {
     for actions in ["flood;goto=1", "output:8,mod_dl_src:02.00.00.00.00.77,output:7,output:8"] {
-        let mut stage = Stage::new(Version::V1_3, vec![big_plan(RED), big_plan(BLUE)]);
-        refuse(&mut stage, &format!("flow add prio=5 actions={actions}"), "OFPBAC_BAD_OUT_PORT");
+        let mut testbed = Testbed::new(Version::V1_3, vec![big_plan(RED), big_plan(BLUE)]);
+        refuse(&mut testbed, &format!("flow add prio=5 actions={actions}"), "OFPBAC_BAD_OUT_PORT");
         for to in destinations(RED) {
             let words = format!("flow add prio=5 match=dl_dst={} actions={actions}", address(to));
-            both_say(&mut stage, RED, 1, &words);
+            both_say(&mut testbed, RED, 1, &words);
         }
         for (switch, port) in BIG_FROM {
             for to in destinations(RED) {
-                same(&mut stage, &big_plan(RED), (RED, switch, port), to, actions);
+                same(&mut testbed, &big_plan(RED), (RED, switch, port), to, actions);
             }
         }
     }
@@ -97,17 +97,17 @@ fn so_it_is_on_big_switches() {
 /// A port of existing rules becomes shared. The rules that cannot stay are removed, and the tenant is notified.
 #[test]
 fn a_port_comes_to_be_shared() {
-    let mut stage = Stage::new(Version::V1_3, vec![plan_before_sharing(RED)]);
-    stage.play(
+    let mut testbed = Testbed::new(Version::V1_3, vec![plan_before_sharing(RED)]);
+    testbed.play(
         "
         red@1> flow add prio=5 flags=rem actions=output:8;goto=1
         red@1> flow add prio=7 match=dl_vlan=5 flags=rem actions=output:8
         red@1> flow add prio=8 match=dl_dst=ff:ff:ff:ff:ff:ff flags=rem actions=output:8;goto=1
     ",
     );
-    let (maps, tags) = Stage::maps_from(2000, &[plan(RED)]);
-    stage.set_maps(&maps, 2000..=tags);
-    stage.play(
+    let (maps, tags) = Testbed::maps_from(2000, &[plan(RED)]);
+    testbed.set_maps(&maps, 2000..=tags);
+    testbed.play(
         "
         red@1< FLOW_REMOVED prio=5 any cookie=0x0 DELETE n=0
         only red@1:1> 10.0.0.1>10.0.0.2 dl_src=02:00:00:00:66:06 dl_dst=ff:ff:ff:ff:ff:ff

@@ -1,7 +1,7 @@
 //! Tests of shared edge ports on OpenFlow 1.0. A rule that outputs to such a port must name the destination address.
 
 use crate::support::shared_ports::{
-    BLUE, RED, WHOLE, accept, big_plan, frame, host, plan, stage_of,
+    BLUE, RED, WHOLE, accept, big_plan, frame, host, plan, testbed_of,
 };
 use crate::support::*;
 
@@ -17,22 +17,24 @@ fn ports(seen: &Seen, tenant: usize) -> Vec<u32> {
 /// destination.
 #[test]
 fn a_rule_that_names_no_destination_is_refused() {
-    let (mut stage, mut big) =
-        (stage_of(Version::V1_0), Stage::new(Version::V1_0, vec![big_plan(RED), big_plan(BLUE)]));
+    let (mut testbed, mut big) = (
+        testbed_of(Version::V1_0),
+        Testbed::new(Version::V1_0, vec![big_plan(RED), big_plan(BLUE)]),
+    );
     for actions in ["output:7", "flood", "all", "output:1,output:8", "output:10,in_port"] {
-        for (stage, head) in [(&mut stage, 1), (&mut big, 1)] {
+        for (testbed, head) in [(&mut testbed, 1), (&mut big, 1)] {
             for command in ["add", "modify"] {
                 let port = if actions.ends_with("in_port") { "in_port=7" } else { "" };
                 let words = format!("flow {command} prio=5 match={port} actions={actions}");
-                let told = stage.say(RED, head, &words);
+                let told = testbed.say(RED, head, &words);
                 let is_said = |it: &String| it.contains("OFPBAC_BAD_OUT_PORT");
                 assert!(matches!(&told[..], [it] if is_said(it)), "{words}: {told:?}");
             }
-            assert!(!stage.say(RED, head, "stats flow").concat().contains("prio=5"), "{actions}");
+            assert!(!testbed.say(RED, head, "stats flow").concat().contains("prio=5"), "{actions}");
         }
     }
     // One that does is served, by match or by action; and so is a PACKET_OUT. The other tenant's port is at the same wire.
-    stage.play("
+    testbed.play("
         only red@1> flow add prio=5 match=dl_dst=02:00:00:00:10:03 actions=output:8
         only red@1:1> 10.0.0.1>10.0.0.2 dl_src=02:00:00:00:10:09 dl_dst=02:00:00:00:10:03 -> red@1:8 blue@1:8
         only red@1> flow add prio=4 actions=mod_dl_dst:02.00.00.00.10.03,output:8
@@ -50,7 +52,7 @@ fn a_rule_that_names_no_destination_is_refused() {
 #[test]
 fn a_source_that_a_rule_has_written_is_nobodys() {
     // By its whole port, 1, all is the tenant's.
-    stage_of(Version::V1_0).play(
+    testbed_of(Version::V1_0).play(
         "
         only red@1> flow add prio=5 match=in_port=7 actions=mod_dl_src:02.00.00.00.11.01,controller -> ERROR OFPBAC_BAD_OUT_PORT
         only red@1> flow add prio=5 match=in_port=7 actions=vendor:2320,controller -> ERROR OFPBAC_BAD_OUT_PORT
@@ -66,19 +68,19 @@ fn a_source_that_a_rule_has_written_is_nobodys() {
 /// packet can be sent on.
 #[test]
 fn nothing_of_a_packet_is_enough_to_have_it() {
-    let mut stage = Stage::with_buffers(Version::V1_0, vec![plan(RED), plan(BLUE)], 16);
+    let mut testbed = Testbed::with_buffers(Version::V1_0, vec![plan(RED), plan(BLUE)], 16);
     for tenant in [RED, BLUE] {
-        accept(&mut stage, tenant, 1, "flow add prio=5 match=in_port=10 actions=controller:0");
-        accept(&mut stage, tenant, 2, "flow add prio=5 match=in_port=1 actions=output:10");
+        accept(&mut testbed, tenant, 1, "flow add prio=5 match=in_port=10 actions=controller:0");
+        accept(&mut testbed, tenant, 2, "flow add prio=5 match=in_port=1 actions=output:10");
     }
     for tenant in [RED, BLUE] {
         let packet = frame(host(tenant, 9), host(tenant, 3));
-        let seen = stage.send(tenant, 2, WHOLE, &packet);
+        let seen = testbed.send(tenant, 2, WHOLE, &packet);
         let [(whose, 1, words)] = &seen.told[..] else { panic!("{seen:?}") };
         assert_eq!(*whose, tenant);
         let buffer = words.split_once("buffer=").unwrap_or_else(|| panic!("{words}")).1;
         let buffer = buffer.split(' ').next().unwrap_or_default();
-        let sent = stage.out(tenant, 1, &format!("out buffer={buffer} actions=output:8"));
+        let sent = testbed.out(tenant, 1, &format!("out buffer={buffer} actions=output:8"));
         assert_eq!(ports(&sent, tenant), [8], "{sent:?}");
         assert!(sent.delivered.iter().all(|it| it.3 == packet), "{sent:?}");
     }
@@ -87,11 +89,11 @@ fn nothing_of_a_packet_is_enough_to_have_it() {
 /// A packet that a tenant sends to its controller arrives unchanged, whatever rules could match it.
 #[test]
 fn a_packet_out_to_the_controller_meets_no_rule() {
-    let mut stage = stage_of(Version::V1_0);
-    stage.play("red@1> flow add prio=5 actions=output:10");
+    let mut testbed = testbed_of(Version::V1_0);
+    testbed.play("red@1> flow add prio=5 actions=output:10");
     for (port, told) in [("1", "1"), ("7", "7"), ("10", "10"), ("none", "65535")] {
         let actions = "controller,mod_nw_src:10.0.0.9,controller";
-        stage.play(&format!(
+        testbed.play(&format!(
             "
             red@1> out in_port={port} actions={actions} data=10.0.0.1>10.0.0.2 -> PACKET_IN {told} ACTION 10.0.0.1>10.0.0.2
             red@1< PACKET_IN {told} ACTION 10.0.0.9>10.0.0.2
@@ -110,12 +112,12 @@ fn a_rule_ends_when_its_port_comes_to_be_shared() {
         plan.edges.retain(|edge| tenant == RED || edge.2 != 8);
         plan
     };
-    let mut stage = Stage::new(Version::V1_0, plans(before));
-    accept(&mut stage, RED, 1, "flow add prio=5 flags=rem actions=output:8");
-    accept(&mut stage, RED, 1, "flow add prio=6 match=in_port=1 flags=rem actions=output:10");
-    let (maps, last) = Stage::maps_from(100, &plans(plan));
-    stage.set_maps(&maps, 100..=last);
-    let told = stage.take_told();
+    let mut testbed = Testbed::new(Version::V1_0, plans(before));
+    accept(&mut testbed, RED, 1, "flow add prio=5 flags=rem actions=output:8");
+    accept(&mut testbed, RED, 1, "flow add prio=6 match=in_port=1 flags=rem actions=output:10");
+    let (maps, last) = Testbed::maps_from(100, &plans(plan));
+    testbed.set_maps(&maps, 100..=last);
+    let told = testbed.take_told();
     let removed: Vec<_> = told.iter().filter(|it| it.2.contains("FLOW_REMOVED")).collect();
     assert!(matches!(&removed[..], [(RED, 1, it)] if it.contains("prio=5")), "{told:?}");
 }

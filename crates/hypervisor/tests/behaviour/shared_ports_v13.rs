@@ -21,13 +21,13 @@ fn a_hub_reaches_the_tenants_own_hosts_and_nobody_elses() {
         ("flood,group:1", EVERYWHERE),
     ];
     for (actions, by) in LISTS.into_iter().chain(sets) {
-        let mut stage = stage();
+        let mut testbed = testbed();
         for tenant in [RED, BLUE] {
-            accept(&mut stage, tenant, 1, "group add id=1 type=all buckets=drop");
-            accept(&mut stage, tenant, 1, &format!("flow add prio=5 actions={actions}"));
+            accept(&mut testbed, tenant, 1, "group add id=1 type=all buckets=drop");
+            accept(&mut testbed, tenant, 1, &format!("flow add prio=5 actions={actions}"));
         }
         for tenant in [RED, BLUE] {
-            leaves_by(&mut stage, tenant, by, actions);
+            leaves_by(&mut testbed, tenant, by, actions);
         }
     }
 }
@@ -35,9 +35,14 @@ fn a_hub_reaches_the_tenants_own_hosts_and_nobody_elses() {
 /// Also where the rule matches on the ingress port.
 #[test]
 fn rules_that_name_a_port_of_entry_send_there() {
-    let mut stage = stage();
+    let mut testbed = testbed();
     for (port, out) in [(1, "flood"), (7, "output:8,output:1"), (8, "flood"), (10, "all")] {
-        accept(&mut stage, RED, 1, &format!("flow add prio=5 match=in_port={port} actions={out}"));
+        accept(
+            &mut testbed,
+            RED,
+            1,
+            &format!("flow add prio=5 match=in_port={port} actions={out}"),
+        );
     }
     for (at, from, by) in [
         ((1, WHOLE), WHOLE, EVERYWHERE),
@@ -46,7 +51,7 @@ fn rules_that_name_a_port_of_entry_send_there() {
         ((2, WHOLE), LINK, EVERYWHERE),
     ] {
         for to in [host(RED, 1), host(RED, 3), host(BLUE, 1), BROADCAST] {
-            let seen = reached(&mut stage, RED, at, to);
+            let seen = reached(&mut testbed, RED, at, to);
             assert_eq!(seen, meant(&plan(RED).shared, from, by, to), "{at:?} {to:x?}");
         }
     }
@@ -55,24 +60,24 @@ fn rules_that_name_a_port_of_entry_send_there() {
 /// In a later table an entry that clears the action set can do so. Other entries are refused.
 #[test]
 fn a_later_table_floods_where_it_clears_the_set() {
-    let mut stage = stage();
-    accept(&mut stage, RED, 1, "group add id=1 buckets=output:1");
-    accept(&mut stage, RED, 1, "flow add prio=5 actions=write=group:1;meta=7/ff;goto=1");
-    let entries = stage.entries(1).len();
+    let mut testbed = testbed();
+    accept(&mut testbed, RED, 1, "group add id=1 buckets=output:1");
+    accept(&mut testbed, RED, 1, "flow add prio=5 actions=write=group:1;meta=7/ff;goto=1");
+    let entries = testbed.entries(1).len();
     let words = "flow add table=1 prio=5 match=metadata=0x7/0xff actions=clear;flood";
-    accept(&mut stage, RED, 1, words);
-    assert_eq!(stage.entries(1).len(), entries + 1);
-    leaves_by(&mut stage, RED, EVERYWHERE, "clear");
-    let told = stage.say(RED, 1, &words.replace("clear;", ""));
+    accept(&mut testbed, RED, 1, words);
+    assert_eq!(testbed.entries(1).len(), entries + 1);
+    leaves_by(&mut testbed, RED, EVERYWHERE, "clear");
+    let told = testbed.say(RED, 1, &words.replace("clear;", ""));
     assert_eq!(told, ["7 ERROR OFPBAC_BAD_OUT_PORT of type 14 xid 7"]);
 }
 
 /// The hosts receive packets with the changes that the rule makes before the output.
 #[test]
 fn a_change_before_is_seen_at_the_hosts() {
-    let mut stage = stage();
-    accept(&mut stage, RED, 1, "flow add prio=5 actions=mod_dl_src:02.00.00.00.00.77,flood");
-    let seen = stage.send(RED, 1, WHOLE, &frame(host(RED, 9), BROADCAST));
+    let mut testbed = testbed();
+    accept(&mut testbed, RED, 1, "flow add prio=5 actions=mod_dl_src:02.00.00.00.00.77,flood");
+    let seen = testbed.send(RED, 1, WHOLE, &frame(host(RED, 9), BROADCAST));
     assert_eq!(seen.delivered.iter().filter(|it| it.0 == RED).count(), 4, "{seen:?}");
     assert!(seen.delivered.iter().all(|it| it.3[6..12] == [2, 0, 0, 0, 0, 0x77]), "{seen:?}");
 }
@@ -82,8 +87,8 @@ fn a_change_before_is_seen_at_the_hosts() {
 fn of_three_shared_ports_one_or_all_can_be_named() {
     let mut plan = plan(RED);
     plan.shared.push((1, 2, 9, host(RED, 4)));
-    let mut stage = Stage::new(Version::V1_3, vec![plan]);
-    let without = stage.entries(1).len();
+    let mut testbed = Testbed::new(Version::V1_3, vec![plan]);
+    let without = testbed.entries(1).len();
     for (actions, entries) in [
         ("output:7", 1),
         ("output:8,output:7,output:9", 1),
@@ -91,25 +96,25 @@ fn of_three_shared_ports_one_or_all_can_be_named() {
         ("output:9,output:1", 1),
         ("flood", 1),
     ] {
-        accept(&mut stage, RED, 1, &format!("flow add prio=5 actions={actions}"));
-        assert_eq!(stage.entries(1).len() - without, entries, "{actions}");
+        accept(&mut testbed, RED, 1, &format!("flow add prio=5 actions={actions}"));
+        assert_eq!(testbed.entries(1).len() - without, entries, "{actions}");
     }
     for actions in ["output:7,output:9", "output:1,output:8,output:9"] {
-        let told = stage.say(RED, 1, &format!("flow add prio=5 actions={actions}"));
+        let told = testbed.say(RED, 1, &format!("flow add prio=5 actions={actions}"));
         assert_eq!(told, ["7 ERROR OFPBAC_BAD_OUT_PORT of type 14 xid 7"], "{actions}");
     }
     // By the third it comes, or it does not leave by it.
     for (port, actions) in [(9, "output:7,output:8"), (7, "output:7,output:8,output:7,output:9")] {
         let words = format!("flow add prio=9 match=in_port={port} actions={actions}");
-        let without = stage.entries(1).len();
-        accept(&mut stage, RED, 1, &words);
-        assert_eq!(stage.entries(1).len() - without, 1, "{words}");
+        let without = testbed.entries(1).len();
+        accept(&mut testbed, RED, 1, &words);
+        assert_eq!(testbed.entries(1).len() - without, 1, "{words}");
     }
     // All are those that are open.
-    accept(&mut stage, RED, 1, "flow add prio=5 actions=flood");
+    accept(&mut testbed, RED, 1, "flow add prio=5 actions=flood");
     for (port, bits, reached) in [(8, "0x20", 3), (8, "0", 4), (7, "0x20", 2), (7, "0", 4)] {
-        accept(&mut stage, RED, 1, &format!("port_mod port={port} config={bits} mask=0x20"));
-        let seen = stage.send(RED, 1, WHOLE, &frame(host(RED, 9), BROADCAST));
+        accept(&mut testbed, RED, 1, &format!("port_mod port={port} config={bits} mask=0x20"));
+        let seen = testbed.send(RED, 1, WHOLE, &frame(host(RED, 9), BROADCAST));
         let at_hosts = seen.delivered.iter().filter(|it| it.2 != WHOLE).count();
         assert_eq!(at_hosts, reached, "{port} {bits}: {seen:?}");
     }
@@ -124,15 +129,15 @@ fn a_hub_on_a_big_switch_reaches_the_tenants_own_hosts() {
         ("output:8", &[8]),
         ("output:1,output:7", &[1, 7]),
     ] {
-        let mut stage = big_stage(Version::V1_3);
+        let mut testbed = big_testbed(Version::V1_3);
         for tenant in [RED, BLUE] {
-            accept(&mut stage, tenant, 1, &format!("flow add prio=5 actions={actions}"));
+            accept(&mut testbed, tenant, 1, &format!("flow add prio=5 actions={actions}"));
         }
         let strangers = [host(BLUE, 1), host(BLUE, 2), [2, 0, 0, 0, 0x66, 6]];
         let own = [host(RED, 1), host(RED, 2), host(RED, 3), BROADCAST, EVERY_NODE];
         for from in BIG_FROM {
             for to in strangers.into_iter().chain(own) {
-                leaves_big(&mut stage, from, by, to, actions);
+                leaves_big(&mut testbed, from, by, to, actions);
             }
         }
     }
@@ -143,16 +148,16 @@ fn a_hub_on_a_big_switch_reaches_the_tenants_own_hosts() {
 #[test]
 fn what_names_an_address_on_a_big_switch_reaches_the_tenants_own() {
     for version in VERSIONS {
-        let mut stage = big_stage(version);
+        let mut testbed = big_testbed(version);
         for to in [host(BLUE, 1), host(BLUE, 2), host(RED, 1), host(RED, 3), BROADCAST] {
             let address = to.map(|octet| format!("{octet:02x}")).join(":");
             for (actions, by) in
                 [("flood", &[1, 2, 7, 8, LINK][..]), ("output:8,output:7", &[7, 8])]
             {
                 let words = format!("flow add match=dl_dst={address} prio=5 actions={actions}");
-                accept(&mut stage, RED, 1, &words);
+                accept(&mut testbed, RED, 1, &words);
                 for from in BIG_FROM {
-                    leaves_big(&mut stage, from, by, to, actions);
+                    leaves_big(&mut testbed, from, by, to, actions);
                 }
             }
         }
@@ -161,10 +166,10 @@ fn what_names_an_address_on_a_big_switch_reaches_the_tenants_own() {
 
 #[test]
 fn what_is_configured_of_ports_bears_on_it() {
-    let mut stage = stage();
-    accept(&mut stage, RED, 1, "flow add prio=5 actions=flood");
-    accept(&mut stage, RED, 1, "flow add prio=6 match=dl_vlan=5 actions=output:7,output:8");
-    let all = stage.entries(1);
+    let mut testbed = testbed();
+    accept(&mut testbed, RED, 1, "flow add prio=5 actions=flood");
+    accept(&mut testbed, RED, 1, "flow add prio=6 match=dl_vlan=5 actions=output:7,output:8");
+    let all = testbed.entries(1);
     for (port, bits, open) in [
         (7, "0x20", &[WHOLE, 8, LINK][..]),
         (7, "0x1", &[WHOLE, 8, LINK]),
@@ -174,36 +179,36 @@ fn what_is_configured_of_ports_bears_on_it() {
         (8, "0", EVERYWHERE),
     ] {
         let words = format!("port_mod port={port} config={bits} mask=0x25");
-        accept(&mut stage, RED, 1, &words);
+        accept(&mut testbed, RED, 1, &words);
         for (at, from) in [((1, WHOLE), WHOLE), ((2, WHOLE), LINK), ((1, 7), 7), ((1, 8), 8)] {
             // Of these bits only NO_FWD lets anything in.
             let is_let_in = from != port || ["0", "0x20"].contains(&bits);
             for to in [host(RED, 1), host(RED, 3), BROADCAST] {
-                let seen = reached(&mut stage, RED, at, to);
+                let seen = reached(&mut testbed, RED, at, to);
                 let meant = meant(&plan(RED).shared, from, if is_let_in { open } else { &[] }, to);
                 assert_eq!(seen, meant, "{words} {at:?} {to:x?}");
             }
         }
         // NO_RECV is held by the same entries, which drop.
-        assert_eq!(stage.entries(1) == all, ["0", "0x4"].contains(&bits), "{words}");
+        assert_eq!(testbed.entries(1) == all, ["0", "0x4"].contains(&bits), "{words}");
     }
     // Both are closed: nothing is left of it, and it comes back.
     for (bits, left) in [("0x20", 0), ("0", 3)] {
         for port in SHARED {
-            accept(&mut stage, RED, 1, &format!("port_mod port={port} config={bits} mask=0x20"));
+            accept(&mut testbed, RED, 1, &format!("port_mod port={port} config={bits} mask=0x20"));
         }
-        let seen = reached(&mut stage, RED, (1, WHOLE), BROADCAST);
+        let seen = reached(&mut testbed, RED, (1, WHOLE), BROADCAST);
         assert_eq!(seen.iter().filter(|it| SHARED.contains(&it.1)).count(), left, "{seen:?}");
     }
-    assert_eq!(stage.entries(1), all);
+    assert_eq!(testbed.entries(1), all);
 }
 
 /// Hosts and ports are added and removed, and so are other tenants' hosts at the same physical ports.
 #[test]
 fn hosts_and_ports_come_and_go() {
-    let mut stage = stage();
-    accept(&mut stage, RED, 1, "flow add prio=5 actions=flood");
-    let before = stage.entries(1);
+    let mut testbed = testbed();
+    accept(&mut testbed, RED, 1, "flow add prio=5 actions=flood");
+    let before = testbed.entries(1);
     let more = |added: &[(u64, u32, u32, [u8; 6])], removed: &[[u8; 6]]| {
         let mut plan = plan(RED);
         plan.shared.retain(|it| !removed.contains(&it.3));
@@ -217,20 +222,20 @@ fn hosts_and_ports_come_and_go() {
         more(&[(1, 4, 7, host(RED, 3))], &[host(RED, 1), host(RED, 3)]),
         more(&[], &[]),
     ] {
-        let (maps, tags) = Stage::maps_from(2000, &[red.clone(), plan(BLUE)]);
-        stage.set_maps(&maps, 2000..=tags);
-        stage.take_told();
+        let (maps, tags) = Testbed::maps_from(2000, &[red.clone(), plan(BLUE)]);
+        testbed.set_maps(&maps, 2000..=tags);
+        testbed.take_told();
         for to in [host(RED, 1), host(RED, 2), host(RED, 3), host(RED, 4), BROADCAST] {
-            let seen = reached(&mut stage, RED, (1, WHOLE), to);
+            let seen = reached(&mut testbed, RED, (1, WHOLE), to);
             assert_eq!(seen, meant(&red.shared, WHOLE, EVERYWHERE, to), "{red:?} {to:x?}");
         }
     }
-    assert_eq!(stage.entries(1), before);
+    assert_eq!(testbed.entries(1), before);
     // Work for one tenant does not grow with the others'.
-    let (maps, tags) = Stage::maps_from(2000, &[plan(RED)]);
-    stage.set_maps(&maps, 2000..=tags);
+    let (maps, tags) = Testbed::maps_from(2000, &[plan(RED)]);
+    testbed.set_maps(&maps, 2000..=tags);
     let own = |it: &&String| it.starts_with("15 ") && it.contains("metadata=0x1");
-    let entries = stage.entries(1);
+    let entries = testbed.entries(1);
     assert_eq!(entries.iter().filter(own).count(), before.iter().filter(own).count());
 }
 
@@ -239,10 +244,10 @@ fn hosts_and_ports_come_and_go() {
 fn a_packet_goes_back_by_the_switchs_port_to_another_of_the_tenants() {
     let mut plan = plan(RED);
     plan.shared.push((1, 4, 9, host(RED, 4)));
-    let mut stage = Stage::new(Version::V1_3, vec![plan]);
-    accept(&mut stage, RED, 1, "flow add prio=5 actions=flood");
-    let to = |stage: &mut Stage, from: [u8; 6], to: [u8; 6]| {
-        let seen = stage.send(RED, 1, 7, &frame(from, to));
+    let mut testbed = Testbed::new(Version::V1_3, vec![plan]);
+    accept(&mut testbed, RED, 1, "flow add prio=5 actions=flood");
+    let to = |testbed: &mut Testbed, from: [u8; 6], to: [u8; 6]| {
+        let seen = testbed.send(RED, 1, 7, &frame(from, to));
         // The wire is both ports'.
         let mut at: Vec<[u8; 6]> =
             seen.delivered.iter().map(|it| it.3[..6].try_into().unwrap()).collect();
@@ -258,17 +263,17 @@ fn a_packet_goes_back_by_the_switchs_port_to_another_of_the_tenants() {
         (host(RED, 4), host(RED, 2), vec![host(RED, 2)]),
     ];
     for (from, dst, expected) in cases {
-        assert_eq!(to(&mut stage, from, dst), expected, "{from:x?} {dst:x?}");
+        assert_eq!(to(&mut testbed, from, dst), expected, "{from:x?} {dst:x?}");
     }
-    accept(&mut stage, RED, 1, "flow add prio=5 actions=output:9");
-    assert_eq!(to(&mut stage, host(RED, 1), BROADCAST), [host(RED, 4)]);
-    assert_eq!(to(&mut stage, host(RED, 4), BROADCAST), [[0; 6]; 0]);
+    accept(&mut testbed, RED, 1, "flow add prio=5 actions=output:9");
+    assert_eq!(to(&mut testbed, host(RED, 1), BROADCAST), [host(RED, 4)]);
+    assert_eq!(to(&mut testbed, host(RED, 4), BROADCAST), [[0; 6]; 0]);
 }
 
 /// The tenant sees its entry as it wrote it, and a switch with one table less.
 #[test]
 fn the_tenant_sees_nothing_of_it() {
-    stage().play(
+    testbed().play(
         "
         red@1> flow add prio=5 actions=flood;meta=5/ff
         red@1> features -> FEATURES a1 tables=14
@@ -290,7 +295,7 @@ fn the_tenant_sees_nothing_of_it() {
 fn map_with_more() -> SwitchMap {
     let mut red = plan(RED);
     red.shared.push((1, 3, 8, host(RED, 4)));
-    Stage::maps_from(2000, &[red, plan(BLUE)]).0.remove(&1).unwrap()
+    Testbed::maps_from(2000, &[red, plan(BLUE)]).0.remove(&1).unwrap()
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! Tests of packet traces in slices. The modelled switch does with each packet what the trace says. Traces in networks
-//! are tested in `courses`, by [`Stage::send_as_traced`].
+//! are tested in `courses`, by [`Testbed::send_as_traced`].
 
 use crate::support::*;
 use flowspace::FlowText;

@@ -36,13 +36,13 @@ fn plans() -> Vec<Plan> {
 }
 
 /// All packets from links are delivered, except at blue's second switch. Blue's first switch sends into its port 10.
-fn stage(version: Version) -> Stage {
-    let mut stage = Stage::new(version, plans());
+fn testbed(version: Version) -> Testbed {
+    let mut testbed = Testbed::new(version, plans());
     for (tenant, switch) in [(RED, 2), (RED, 3), (BLUE, 1), (BLUE, 3)] {
-        both_say(&mut stage, tenant, switch, "flow add prio=3 actions=output:1");
+        both_say(&mut testbed, tenant, switch, "flow add prio=3 actions=output:1");
     }
-    both_say(&mut stage, BLUE, 1, "flow add prio=5 match=in_port=1 actions=output:10");
-    stage
+    both_say(&mut testbed, BLUE, 1, "flow add prio=5 match=in_port=1 actions=output:10");
+    testbed
 }
 
 fn frame() -> Vec<u8> {
@@ -53,13 +53,13 @@ fn frame() -> Vec<u8> {
 /// to blue's hosts, as on a network of its own, and to no other tenant.
 #[track_caller]
 fn check(version: Version, said: &[&str], delivered: usize) {
-    let mut stage = stage(version);
+    let mut testbed = testbed(version);
     for words in said {
-        both_say(&mut stage, BLUE, 2, words);
+        both_say(&mut testbed, BLUE, 2, words);
     }
-    let seen = same(&mut stage, BLUE, 1, 1, &frame());
+    let seen = same(&mut testbed, BLUE, 1, 1, &frame());
     assert_eq!(seen.delivered.len(), delivered, "{version:?} {said:?}: {seen:?}");
-    assert_eq!(stage.unsure_backs(2), [""; 0], "{version:?} {said:?}");
+    assert_eq!(testbed.unsure_backs(2), [""; 0], "{version:?} {said:?}");
 }
 
 #[test]
@@ -87,9 +87,9 @@ fn it_goes_on_by_a_port_beside_that_and_by_one_where_it_came_in() {
         &["flow add prio=5 actions=output:11,output:1"][..],
         &["group add id=1 type=all buckets=output:11|output:1", "flow add prio=5 actions=group:1"],
     ] {
-        let mut stage = stage(Version::V1_3);
-        said.iter().for_each(|words| both_say(&mut stage, BLUE, 2, words));
-        let seen = stage.send(BLUE, 1, 1, &frame());
+        let mut testbed = testbed(Version::V1_3);
+        said.iter().for_each(|words| both_say(&mut testbed, BLUE, 2, words));
+        let seen = testbed.send(BLUE, 1, 1, &frame());
         assert_eq!(seen.delivered, [(BLUE, 2, 1, frame())], "{said:?}");
     }
 }
@@ -99,9 +99,9 @@ fn it_goes_on_by_a_port_beside_that_and_by_one_where_it_came_in() {
 fn what_is_repeated_is_not_sent_back() {
     for version in VERSIONS {
         for said in ["flood", "all", "group"] {
-            let mut stage = stage(version);
+            let mut testbed = testbed(version);
             for switch in [1, 2] {
-                both_say(&mut stage, BLUE, switch, "flow delete match=");
+                both_say(&mut testbed, BLUE, switch, "flow delete match=");
                 let words: &[&str] = match said {
                     "group" if version == Version::V1_0 => continue,
                     "group" => &[
@@ -110,13 +110,13 @@ fn what_is_repeated_is_not_sent_back() {
                     ],
                     _ => &[&format!("flow add prio=5 actions={said}")],
                 };
-                words.iter().for_each(|words| both_say(&mut stage, BLUE, switch, words));
+                words.iter().for_each(|words| both_say(&mut testbed, BLUE, switch, words));
             }
             // The first two have two links between them.
             let both = plans();
-            stage.cut(BLUE, both[BLUE].links[1..2].to_vec(), 2000);
+            testbed.cut(BLUE, both[BLUE].links[1..2].to_vec(), 2000);
             for switch in [1, 2] {
-                let seen = same(&mut stage, BLUE, switch, 1, &frame());
+                let seen = same(&mut testbed, BLUE, switch, 1, &frame());
                 assert!(!seen.endless, "{version:?} {said}");
             }
         }
@@ -156,16 +156,21 @@ fn so_it_does_by_groups_and_sets() {
 #[test]
 fn what_controllers_send_goes_that_way_too() {
     for version in VERSIONS {
-        let mut stage = stage(version);
-        both_say(&mut stage, BLUE, 2, "flow add prio=5 match=in_port=10 actions=in_port,output:11");
+        let mut testbed = testbed(version);
+        both_say(
+            &mut testbed,
+            BLUE,
+            2,
+            "flow add prio=5 match=in_port=10 actions=in_port,output:11",
+        );
         for from in ["10", "11", "12", "1", "controller"] {
             for actions in ["in_port", "output:10,output:11,output:12", "all", "table"] {
                 if from == "controller" && ["in_port", "table"].contains(&actions) {
                     continue;
                 }
                 let words = format!("out in_port={from} actions={actions} data=10.0.0.1>10.0.0.2");
-                let seen = stage.out(BLUE, 2, &words);
-                assert_eq!(seen, stage.out_beside(BLUE, 2, &words), "{version:?} {words}");
+                let seen = testbed.out(BLUE, 2, &words);
+                assert_eq!(seen, testbed.out_beside(BLUE, 2, &words), "{version:?} {words}");
             }
         }
     }
@@ -195,21 +200,21 @@ fn what_is_deferred_is_not_sent_back_by_another_way() {
         [(false, Version::V1_0), (false, Version::V1_3), (true, Version::V1_3)]
     {
         let make = Make { runs_sets, ..Make::default() };
-        let mut stage = Stage::made([version; 3], vec![red.clone(), blue.clone()], make);
+        let mut testbed = Testbed::made([version; 3], vec![red.clone(), blue.clone()], make);
         for switch in [2, 3] {
-            both_say(&mut stage, RED, switch, "flow add prio=3 actions=output:1");
+            both_say(&mut testbed, RED, switch, "flow add prio=3 actions=output:1");
         }
-        both_say(&mut stage, BLUE, 3, "flow add prio=5 match=in_port=1 actions=output:10");
+        both_say(&mut testbed, BLUE, 3, "flow add prio=5 match=in_port=1 actions=output:10");
         // On 1.0 it names its destination, and is not left to that table.
         let match_ = if version == Version::V1_0 { "dl_dst=02:00:00:00:10:01" } else { "" };
         let words = format!("flow add prio=5 match={match_} actions=output:7");
-        both_say(&mut stage, BLUE, 1, &words);
+        both_say(&mut testbed, BLUE, 1, &words);
         let mut frame = frame();
         frame[..6].copy_from_slice(&host);
-        let seen = stage.send(BLUE, 3, 1, &frame);
+        let seen = testbed.send(BLUE, 3, 1, &frame);
         assert_eq!(seen.delivered, [(BLUE, 1, 7, frame.clone())], "{version:?} {runs_sets}");
         for switch in 1..=3 {
-            assert_eq!(stage.unsure_backs(switch), [""; 0], "{version:?} {runs_sets}");
+            assert_eq!(testbed.unsure_backs(switch), [""; 0], "{version:?} {runs_sets}");
         }
     }
 }
@@ -219,31 +224,31 @@ fn what_is_deferred_is_not_sent_back_by_another_way() {
 #[test]
 fn entries_follow_as_ways_come_and_go() {
     for version in VERSIONS {
-        let mut stage = stage(version);
+        let mut testbed = testbed(version);
         if version == Version::V1_3 {
             let group = "group add id=1 type=all buckets=in_port|output:12|output:1";
-            both_say(&mut stage, BLUE, 2, group);
-            both_say(&mut stage, BLUE, 2, "flow add prio=6 match=ip actions=group:1");
+            both_say(&mut testbed, BLUE, 2, group);
+            both_say(&mut testbed, BLUE, 2, "flow add prio=6 match=ip actions=group:1");
         }
-        both_say(&mut stage, BLUE, 2, "flow add prio=5 actions=in_port,output:12,output:1");
-        let seen = same(&mut stage, BLUE, 1, 1, &frame());
-        let entries = |stage: &Stage| {
-            let mut entries = stage.entries(2);
+        both_say(&mut testbed, BLUE, 2, "flow add prio=5 actions=in_port,output:12,output:1");
+        let seen = same(&mut testbed, BLUE, 1, 1, &frame());
+        let entries = |testbed: &Testbed| {
+            let mut entries = testbed.entries(2);
             entries.retain(|entry| version == Version::V1_0 || !entry.starts_with("0 "));
-            (entries, stage.groups(2))
+            (entries, testbed.groups(2))
         };
-        let before = entries(&stage);
+        let before = entries(&testbed);
         for (standby, astray) in [(false, false), (true, false), (false, false), (true, true)] {
             let mut plans = plans();
             plans[BLUE].standby.retain(|_| standby);
             plans[BLUE].astray.retain(|_| astray);
-            let (maps, last) = Stage::maps_from(2000, &plans);
-            stage.set_maps(&maps, 2000..=last);
-            assert_eq!(stage.take_told(), []);
-            assert_eq!(same(&mut stage, BLUE, 1, 1, &frame()), seen, "{version:?}");
-            assert_eq!(stage.unsure_backs(2), [""; 0]);
+            let (maps, last) = Testbed::maps_from(2000, &plans);
+            testbed.set_maps(&maps, 2000..=last);
+            assert_eq!(testbed.take_told(), []);
+            assert_eq!(same(&mut testbed, BLUE, 1, 1, &frame()), seen, "{version:?}");
+            assert_eq!(testbed.unsure_backs(2), [""; 0]);
         }
-        assert_eq!(entries(&stage), before, "{version:?}");
+        assert_eq!(entries(&testbed), before, "{version:?}");
     }
 }
 
@@ -297,40 +302,40 @@ fn stays_inside(
 ) -> Result<(), TestCaseError> {
     // What meets no entry for its way is not lost on Open vSwitch: what is in its set is done.
     let make = Make { runs_sets: case.runs_sets && !is_sure, ..Make::default() };
-    let mut stage = Stage::made(versions, plans.to_vec(), make);
+    let mut testbed = Testbed::made(versions, plans.to_vec(), make);
     for tenant in [RED, BLUE] {
-        for switch in stage.switches_of(tenant) {
-            if stage.version(switch) == Version::V1_3 {
-                add_groups(&mut stage, plans, case, (tenant, switch));
+        for switch in testbed.switches_of(tenant) {
+            if testbed.version(switch) == Version::V1_3 {
+                add_groups(&mut testbed, plans, case, (tenant, switch));
             }
         }
     }
     // A repeated request installs the entry again.
     for (tenant, switch, words) in case.undisputed(plans) {
-        let switch = stage.head(*tenant, *switch);
-        let mut told = stage.say(*tenant, switch, words);
+        let switch = testbed.head(*tenant, *switch);
+        let mut told = testbed.say(*tenant, switch, words);
         told.retain(|words| !words.starts_with("PORT_STATUS"));
         if told.is_empty() {
-            stage.say_beside(*tenant, switch, words);
+            testbed.say_beside(*tenant, switch, words);
         }
     }
     let links = [plans[BLUE].links.first(), plans[BLUE].links.last()];
     let cut = links.into_iter().zip(case.cut).filter(|(_, is_cut)| *is_cut);
     let cut: Vec<_> = cut.filter_map(|(link, _)| link.copied()).collect();
     if !cut.is_empty() {
-        stage.cut(BLUE, cut, 3000);
+        testbed.cut(BLUE, cut, 3000);
     }
     for switch in 1..=SWITCHES {
-        prop_assert_eq!(stage.unsure_backs(switch), [""; 0]);
+        prop_assert_eq!(testbed.unsure_backs(switch), [""; 0]);
     }
     for &packet in &case.packets {
         let (tenant, switch, port, frame) = comes(plans, packet);
-        let beside = stage.send_beside(tenant, switch, port, &frame);
+        let beside = testbed.send_beside(tenant, switch, port, &frame);
         if beside.endless {
             break;
         }
         let mut beside = at_hosts(&plans[tenant], beside);
-        let mut seen = stage.send(tenant, switch, port, &frame);
+        let mut seen = testbed.send(tenant, switch, port, &frame);
         seen.delivered.retain(|it| it.0 == tenant || !is_shared(&plans[it.0], it.1, it.2));
         prop_assert!(seen.delivered.iter().all(|it| it.0 == tenant));
         prop_assert!(seen.told.iter().all(|it| it.0 == tenant));

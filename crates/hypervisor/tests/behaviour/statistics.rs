@@ -367,16 +367,16 @@ fn tables_tell_what_they_have_looked_up() {
 #[test]
 fn tables_of_networks_tell_what_they_have_looked_up() {
     for version in VERSIONS {
-        let mut stage = Stage::new(version, two_networks());
+        let mut testbed = Testbed::new(version, two_networks());
         for tenant in [0, 1] {
-            both_say(&mut stage, tenant, 1, "flow add match=ip prio=5 actions=flood");
+            both_say(&mut testbed, tenant, 1, "flow add match=ip prio=5 actions=flood");
             for (port, name) in [(1, "10.0.0.1>10.0.0.2"), (1, "arp:10.0.0.1>10.0.0.2")] {
-                same(&mut stage, tenant, 1, port, &packet(name));
+                same(&mut testbed, tenant, 1, port, &packet(name));
             }
             // Beside it there are tables that on 1.0 a virtual switch has not.
             let first = |told: Vec<String>| told[0].split(" 1:").next().unwrap().to_owned();
-            let told = first(stage.say(tenant, 1, "stats table"));
-            assert_eq!(told, first(stage.say_beside(tenant, 1, "stats table")), "{version:?}");
+            let told = first(testbed.say(tenant, 1, "stats table"));
+            assert_eq!(told, first(testbed.say_beside(tenant, 1, "stats table")), "{version:?}");
             assert!(told.ends_with("(1/2)"), "{told}");
         }
     }

@@ -12,22 +12,22 @@ pub fn plans() -> Vec<Plan> {
     vec![red]
 }
 
-pub fn stage(version: Version) -> Stage {
-    Stage::new(version, plans())
+pub fn testbed(version: Version) -> Testbed {
+    Testbed::new(version, plans())
 }
 
-pub fn say(stage: &mut Stage, words: &str) {
-    assert_eq!(stage.say(0, 1, words), Vec::<String>::new(), "{words}");
+pub fn say(testbed: &mut Testbed, words: &str) {
+    assert_eq!(testbed.say(0, 1, words), Vec::<String>::new(), "{words}");
 }
 
-pub fn everything(stage: &Stage) -> Vec<Vec<String>> {
-    (1..=3).map(|switch| stage.entries(switch)).collect()
+pub fn everything(testbed: &Testbed) -> Vec<Vec<String>> {
+    (1..=3).map(|switch| testbed.entries(switch)).collect()
 }
 
 /// Who gets what hosts at all ports send.
-pub fn reached(stage: &mut Stage) -> Vec<Vec<u32>> {
+pub fn reached(testbed: &mut Testbed) -> Vec<Vec<u32>> {
     let frame = packet("10.0.0.1>10.0.0.2");
     let from = [(1, 1), (1, 2), (2, 3), (3, 4)];
-    let seen = from.map(|(switch, port)| stage.send(0, switch, port, &frame));
+    let seen = from.map(|(switch, port)| testbed.send(0, switch, port, &frame));
     seen.map(|seen| seen.delivered.iter().map(|it| it.2).collect()).to_vec()
 }

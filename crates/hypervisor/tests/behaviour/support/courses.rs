@@ -368,23 +368,28 @@ fn cases_of(version: Version, names: Names) -> impl Strategy<Value = Case> {
 }
 
 /// The ports of a tenant's switch.
-fn ports_of(stage: &Stage, plans: &[Plan], tenant: usize, switch: u64) -> Vec<u32> {
+fn ports_of(testbed: &Testbed, plans: &[Plan], tenant: usize, switch: u64) -> Vec<u32> {
     let plan = &plans[tenant];
     let edges = plan.edges.iter().map(|edge| (edge.0, edge.2));
     let ends = edges.chain(plan.links.iter().flatten().copied());
-    ends.filter(|end| stage.head(tenant, end.0) == switch).map(|end| end.1).collect()
+    ends.filter(|end| testbed.head(tenant, end.0) == switch).map(|end| end.1).collect()
 }
 
 /// Groups that every switch of 1.3 has.
-pub fn add_groups(stage: &mut Stage, plans: &[Plan], case: &Case, (tenant, switch): (usize, u64)) {
-    add_two_groups(tenant, |words| both_say(stage, tenant, switch, words));
+pub fn add_groups(
+    testbed: &mut Testbed,
+    plans: &[Plan],
+    case: &Case,
+    (tenant, switch): (usize, u64),
+) {
+    add_two_groups(tenant, |words| both_say(testbed, tenant, switch, words));
     if case.spreads {
-        let ports = ports_of(stage, plans, tenant, switch);
+        let ports = ports_of(testbed, plans, tenant, switch);
         let buckets = ports.iter().map(|port| format!("1*output:{port}"));
         let buckets = buckets.collect::<Vec<_>>().join("|");
         let words = format!("group add id=3 type=select buckets={buckets}");
-        both_say(stage, tenant, switch, &words);
-        both_say(stage, tenant, switch, "flow add prio=0 actions=group:3");
+        both_say(testbed, tenant, switch, &words);
+        both_say(testbed, tenant, switch, "flow add prio=0 actions=group:3");
     }
 }
 
@@ -402,12 +407,12 @@ pub fn agrees(version: Version, plans: &[Plan], case: &Case) -> Result<(), TestC
 /// The same with switches of several versions.
 pub fn agree(versions: Versions, plans: &[Plan], case: &Case) -> Result<(), TestCaseError> {
     let make = Make { runs_sets: case.runs_sets, ..Make::default() };
-    let mut stage = Stage::made(versions, plans.to_vec(), make);
-    let seats = |tenant: usize| stage.switches_of(tenant).into_iter().map(move |it| (tenant, it));
+    let mut testbed = Testbed::made(versions, plans.to_vec(), make);
+    let seats = |tenant: usize| testbed.switches_of(tenant).into_iter().map(move |it| (tenant, it));
     let seats: Vec<(usize, u64)> = seats(0).chain(seats(1)).collect();
     for &(tenant, switch) in &seats {
-        if stage.version(switch) == Version::V1_3 {
-            add_groups(&mut stage, plans, case, (tenant, switch));
+        if testbed.version(switch) == Version::V1_3 {
+            add_groups(&mut testbed, plans, case, (tenant, switch));
         }
     }
     // Of entries of equal priority the first to come counts here, and a cut, or a port that is configured, brings some again.
@@ -416,12 +421,12 @@ pub fn agree(versions: Versions, plans: &[Plan], case: &Case) -> Result<(), Test
     let said: Vec<_> =
         if is_anew { case.undisputed(plans).collect() } else { case.commands.iter().collect() };
     for (tenant, switch, words) in said {
-        let head = stage.head(*tenant, *switch);
+        let head = testbed.head(*tenant, *switch);
         let switch = &head;
-        let mut told = stage.say(*tenant, *switch, words);
+        let mut told = testbed.say(*tenant, *switch, words);
         // A big switch tells of it also who did it.
         told.retain(|words| !words.starts_with("PORT_STATUS"));
-        let is_rule = stage.version(head) == Version::V1_3 && words.starts_with("flow");
+        let is_rule = testbed.version(head) == Version::V1_3 && words.starts_with("flow");
         if is_rule && sends_by_merged_set(words) {
             // A big switch has nobody check what is not there.
             prop_assert!(told.len() == 1 || !words.starts_with("flow add"), "{words}: {told:?}");
@@ -430,23 +435,23 @@ pub fn agree(versions: Versions, plans: &[Plan], case: &Case) -> Result<(), Test
             }
         }
         if told.is_empty() {
-            let beside = stage.say_beside(*tenant, *switch, words);
+            let beside = testbed.say_beside(*tenant, *switch, words);
             prop_assert!(beside.is_empty(), "{words}: {beside:?}");
         } else {
             prop_assert_eq!(told.len(), 1);
             // That is what 1.0 says of ports that there are not.
             let is_denied =
-                stage.version(head) == Version::V1_3 && told[0].contains("OFPFMFC_EPERM");
+                testbed.version(head) == Version::V1_3 && told[0].contains("OFPFMFC_EPERM");
             prop_assert!(!is_denied, "{}: {:?}", words, told);
             // Of groups nothing is refused but what a switch refuses as well, and ports and groups that there are not.
-            let ports = ports_of(&stage, plans, *tenant, head);
+            let ports = ports_of(&testbed, plans, *tenant, head);
             let names = |port: &u32| match *port {
                 LOCAL => words.contains("local"),
                 port => words.contains(&format!("output:{port}")),
             };
             let all = [1, 2, 10, 11, LOCAL];
             let shared = plans[*tenant].shared.iter();
-            let shared = shared.filter(|it| stage.head(*tenant, it.0) == head).map(|it| it.2);
+            let shared = shared.filter(|it| testbed.head(*tenant, it.0) == head).map(|it| it.2);
             let is_there = |port| ports.contains(port) || shared.clone().any(|it| it == *port);
             let is_there = all.iter().all(|port| is_there(port) || !names(port));
             // By shared ports a rule of 1.3 sends without a word of its destination only where nothing is behind that.
@@ -471,7 +476,7 @@ pub fn agree(versions: Versions, plans: &[Plan], case: &Case) -> Result<(), Test
                 && told[0].contains("OFPGMFC_EPERM");
             let is_refused = is_used || is_shared_port || told[0].contains("BAD_WATCH");
             if words.starts_with("group") && is_there && !is_refused {
-                let beside = stage.say_beside(*tenant, *switch, words);
+                let beside = testbed.say_beside(*tenant, *switch, words);
                 prop_assert_eq!(beside.len(), 1, "{}: {:?}", words, told);
             }
         }
@@ -480,18 +485,18 @@ pub fn agree(versions: Versions, plans: &[Plan], case: &Case) -> Result<(), Test
     let cut = [first, last].into_iter().zip(case.cut).filter(|(_, is_cut)| *is_cut);
     let cut: Vec<_> = cut.filter_map(|(link, _)| link.copied()).collect();
     if !cut.is_empty() {
-        stage.cut(1, cut, 3000);
+        testbed.cut(1, cut, 3000);
     }
     let mut endless = false;
     for &packet in &case.packets {
         let (tenant, switch, port, frame) = comes(plans, packet);
-        let beside = stage.send_beside(tenant, switch, port, &frame);
+        let beside = testbed.send_beside(tenant, switch, port, &frame);
         if beside.endless {
             endless = true;
             break;
         }
         let beside = at_hosts(&plans[tenant], beside);
-        let mut seen = stage.send_as_traced(tenant, switch, port, &frame);
+        let mut seen = testbed.send_as_traced(tenant, switch, port, &frame);
         // At a wire that both share there are the other's hosts, too: by its address it is seen for whom a frame is.
         seen.delivered.retain(|it| it.0 == tenant || !is_shared(&plans[it.0], it.1, it.2));
         prop_assert_eq!(&seen, &beside, "{} from {} at {}", tenant, port, switch);
@@ -504,19 +509,19 @@ pub fn agree(versions: Versions, plans: &[Plan], case: &Case) -> Result<(), Test
         }
         // Each entry and group with its counts.
         let questions = ["stats flow", "stats aggregate", "stats group", "stats group_desc"];
-        let has_groups = stage.version(switch) == Version::V1_3;
+        let has_groups = testbed.version(switch) == Version::V1_3;
         let questions = questions.iter().take(if has_groups { 4 } else { 2 });
         for &question in questions {
-            let told = stage.say(tenant, switch, question);
-            prop_assert_eq!(told, stage.say_beside(tenant, switch, question));
+            let told = testbed.say(tenant, switch, question);
+            prop_assert_eq!(told, testbed.say_beside(tenant, switch, question));
         }
         // And each end of a link with what has come by it. What a port that was configured has not let in, its own switch counts
         // apart.
         let ends = plans[tenant].links.iter().flatten().filter(|end| end.0 == switch);
         for &(_, port) in ends.filter(|_| !configures) {
-            let received = stage.counted(tenant, switch, port).0;
-            let beside = stage.received_beside(tenant, switch, port);
-            let is_counted = stage.version(switch) == Version::V1_3;
+            let received = testbed.counted(tenant, switch, port).0;
+            let beside = testbed.received_beside(tenant, switch, port);
+            let is_counted = testbed.version(switch) == Version::V1_3;
             let expected = is_counted.then_some(beside);
             prop_assert_eq!(received, expected, "{} at {} port {}", tenant, switch, port);
         }

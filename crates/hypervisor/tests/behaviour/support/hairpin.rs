@@ -7,9 +7,9 @@ use fabric::embedding::SwitchMap;
 use hypervisor::{Policy, TenantId};
 use std::sync::Arc;
 
-/// The first of the stage's switches with the networks of `two_networks`: blue's ports 10 and 11 stand on one physical port.
+/// The first of the testbed's switches with the networks of `two_networks`: blue's ports 10 and 11 stand on one physical port.
 pub fn hairpin_map() -> SwitchMap {
-    Stage::maps_from(2000, &two_networks()).0.remove(&1).unwrap()
+    Testbed::maps_from(2000, &two_networks()).0.remove(&1).unwrap()
 }
 
 /// The same map with blue's port 11 down, so that there is no hairpin port.
@@ -37,39 +37,39 @@ pub const BLUE: usize = 1;
 
 /// Whatever comes to blue's first switch meets group 1; its other switches deliver what comes by links to their port 1, and
 /// send what comes from there into all links.
-pub fn stage() -> Stage {
-    let mut stage = Stage::new(Version::V1_3, two_networks());
+pub fn testbed() -> Testbed {
+    let mut testbed = Testbed::new(Version::V1_3, two_networks());
     for (switch, links) in [(2, "output:10,output:11"), (3, "output:10,output:11")] {
         both_say(
-            &mut stage,
+            &mut testbed,
             BLUE,
             switch,
             &format!("flow add prio=4 match=in_port=1 actions={links}"),
         );
-        both_say(&mut stage, BLUE, switch, "flow add prio=3 actions=output:1");
+        both_say(&mut testbed, BLUE, switch, "flow add prio=3 actions=output:1");
     }
-    stage
+    testbed
 }
 
 /// Packets of several flows from everywhere; what becomes of them is the same here and there.
-pub fn all_same(stage: &mut Stage) -> usize {
+pub fn all_same(testbed: &mut Testbed) -> usize {
     let mut delivered = 0;
     for last in 0..4 {
         for (switch, port) in [(1, 1), (2, 1), (3, 1)] {
             let frame = packet(&format!("10.0.0.{last}>10.0.0.9"));
-            delivered += same(stage, BLUE, switch, port, &frame).delivered.len();
+            delivered += same(testbed, BLUE, switch, port, &frame).delivered.len();
         }
     }
     delivered
 }
 
 /// Blue's link at port 11 has no path any more, or has one again: its ports are then no hairpin ports, or are again.
-pub fn without_eleven(stage: &mut Stage, without: bool) {
-    let (mut maps, tags) = Stage::maps_from(if without { 3000 } else { 2000 }, &two_networks());
+pub fn without_eleven(testbed: &mut Testbed, without: bool) {
+    let (mut maps, tags) = Testbed::maps_from(if without { 3000 } else { 2000 }, &two_networks());
     let blue = TenantId(BLUE as u16 + 1);
     for dpid in [1, 3].into_iter().filter(|_| without) {
         cut(maps.get_mut(&dpid).unwrap(), blue, 11);
     }
-    stage.set_maps(&maps, 2000..=tags.max(3999));
-    stage.take_told();
+    testbed.set_maps(&maps, 2000..=tags.max(3999));
+    testbed.take_told();
 }

@@ -1,7 +1,7 @@
 //! The model that every behaviour test uses: one core, one switch, any number of tenants' controllers, in virtual time.
 //!
 //! Start reading at [`play`]: a scenario is text. [`World`] plays the scenario. [`request`] turns words into messages
-//! of either version, and [`describe`] turns messages into words. [`Stage::play`] plays a scenario of several
+//! of either version, and [`describe`] turns messages into words. [`Testbed::play`] plays a scenario of several
 //! switches.
 // What other test binaries leave unused, and `pub` that goes no further than the test binary.
 #![allow(dead_code, unused_imports, unreachable_pub)]
@@ -25,7 +25,7 @@ mod rounds;
 mod script;
 pub mod shared_ports;
 pub mod sharing;
-mod stage;
+mod testbed;
 mod warm;
 mod warm_big;
 mod world;
@@ -40,7 +40,7 @@ pub use replies::{at_once, is_divided};
 pub use request::request;
 pub use rounds::{Rounds, nth_add};
 pub use script::{both, happen, play, play_on, play_with};
-pub use stage::{Big, Counted, LOCAL, Make, SWITCHES, Seen, Stage, Versions, datapath};
+pub use testbed::{Big, Counted, LOCAL, Make, SWITCHES, Seen, Testbed, Versions, datapath};
 pub use warm::{Mode, WarmCore, median, seconds, virtual_port};
 pub use warm_big::WarmBig;
 pub use world::{DPID, LLDP_KEY, Left, Seat, Setup, World, frames};

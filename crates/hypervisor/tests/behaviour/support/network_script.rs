@@ -20,11 +20,11 @@
 //! groups 6 0 0                                         how many groups the physical switches have
 //! ```
 //! Each step is also made in the tenant's reference network, and must have the same result there: the same packets at
-//! the same hosts, and the same messages. After `only`, a step is made on the stage alone. `[1.0]` and `[1.3]` begin
+//! the same hosts, and the same messages. After `only`, a step is made on the testbed alone. `[1.0]` and `[1.3]` begin
 //! lines for one version. What hosts and controllers receive must be named before the next step.
 
 use super::script::Lines;
-use super::{LOCAL, Plan, Seen, Stage, VERSIONS, changes, packet, request};
+use super::{LOCAL, Plan, Seen, Testbed, VERSIONS, changes, packet, request};
 use emulate::Fault;
 
 const TENANTS: [&str; 3] = ["red", "blue", "green"];
@@ -42,19 +42,19 @@ impl BothVersions {
     #[track_caller]
     pub fn play(self, script: &str) {
         for version in VERSIONS {
-            Stage::new(version, self.0.clone()).play(script);
+            Testbed::new(version, self.0.clone()).play(script);
         }
     }
 }
 
-impl Stage {
+impl Testbed {
     /// Goes on with a scenario.
     #[track_caller]
     pub fn play(&mut self, script: &str) {
         let mut lines = Lines::new(self.version(1), script);
         let seen = Seen { told: self.take_told(), ..Seen::default() };
         let (sent, noted) = (Vec::new(), Default::default());
-        let mut player = Player { stage: self, seen, sent, noted, is_same: false };
+        let mut player = Player { testbed: self, seen, sent, noted, is_same: false };
         while let Some(line) = lines.next() {
             player.step(line, lines.done());
         }
@@ -63,7 +63,7 @@ impl Stage {
 }
 
 struct Player<'a> {
-    stage: &'a mut Stage,
+    testbed: &'a mut Testbed,
     /// What the text has yet to name.
     seen: Seen,
     /// The last packet that was sent.
@@ -93,21 +93,21 @@ impl Player<'_> {
             }
             "cut" => {
                 let links = second.split_whitespace().map(link).collect();
-                let [seen, beside] = self.stage.cut(tenant(first), links, 3000);
+                let [seen, beside] = self.testbed.cut(tenant(first), links, 3000);
                 self.take(seen, is_same.then_some(beside), done);
             }
             "tags" => {
-                let seen = self.stage.set_tags(what.parse().unwrap());
+                let seen = self.testbed.set_tags(what.parse().unwrap());
                 self.take(seen, Some(Seen::default()), done);
             }
             "lose" | "find" | "restart" => {
                 let (tenant, head) = seat(first);
                 match who {
-                    "lose" => self.stage.lose(tenant, head, second.parse().unwrap()),
-                    "find" => self.stage.find(tenant, head, second.parse().unwrap()),
-                    _ => self.stage.restart_front(tenant, head),
+                    "lose" => self.testbed.lose(tenant, head, second.parse().unwrap()),
+                    "find" => self.testbed.find(tenant, head, second.parse().unwrap()),
+                    _ => self.testbed.restart_front(tenant, head),
                 }
-                self.seen.told = self.stage.take_told();
+                self.seen.told = self.testbed.take_told();
             }
             "refuses" => {
                 let faults = second.split_whitespace().map(|which| match which {
@@ -117,26 +117,26 @@ impl Player<'_> {
                     nth => Fault::RefuseOnce { nth: nth.parse().unwrap() },
                 });
                 let faults = faults.collect();
-                self.stage.plant(first.parse().unwrap(), faults);
+                self.testbed.plant(first.parse().unwrap(), faults);
             }
             "wait" => {
-                self.stage.wait(what.parse().unwrap());
-                let told = self.stage.take_told();
-                let beside = is_same.then(|| self.stage.all_told_beside());
+                self.testbed.wait(what.parse().unwrap());
+                let told = self.testbed.take_told();
+                let beside = is_same.then(|| self.testbed.all_told_beside());
                 self.take(Seen { told, ..Seen::default() }, beside, done);
             }
-            "note" => self.noted = [1, 2, 3].map(|switch| self.stage.entries(switch)),
+            "note" => self.noted = [1, 2, 3].map(|switch| self.testbed.entries(switch)),
             "as" => {
-                let entries = [1, 2, 3].map(|switch| self.stage.entries(switch));
+                let entries = [1, 2, 3].map(|switch| self.testbed.entries(switch));
                 assert_eq!(entries, self.noted, "{done}");
             }
             "not" => {
                 let switch = what.strip_prefix("as noted ").unwrap().parse().unwrap();
                 let noted = &self.noted[switch as usize - 1];
-                assert_ne!(&self.stage.entries(switch), noted, "{done}");
+                assert_ne!(&self.testbed.entries(switch), noted, "{done}");
             }
             "groups" => {
-                let groups = [1, 2, 3].map(|switch| self.stage.groups(switch).to_string());
+                let groups = [1, 2, 3].map(|switch| self.testbed.groups(switch).to_string());
                 assert_eq!(groups.join(" "), what, "{done}");
             }
             _ if who.ends_with('<') => {
@@ -168,14 +168,14 @@ impl Player<'_> {
             let data = what.split(' ').find_map(|word| word.strip_prefix("data="));
             self.sent = data.map(packet).unwrap_or_default();
             let all: Vec<&str> = what.split(" ; ").collect();
-            let seen = self.stage.said(tenant, switch, &all);
-            let beside = |words: &&str| self.stage.out_beside(tenant, switch, words);
+            let seen = self.testbed.said(tenant, switch, &all);
+            let beside = |words: &&str| self.testbed.out_beside(tenant, switch, words);
             (seen, is_same.then(|| all.iter().map(beside).fold(Seen::default(), Seen::and)))
         } else {
             let port = if port == "local" { LOCAL } else { port.parse().unwrap() };
             self.sent = packet(what);
-            let seen = self.stage.send(tenant, switch, port, &self.sent);
-            let beside = || self.stage.send_beside(tenant, switch, port, &self.sent);
+            let seen = self.testbed.send(tenant, switch, port, &self.sent);
+            let beside = || self.testbed.send_beside(tenant, switch, port, &self.sent);
             (seen, is_same.then(beside))
         };
         self.take(seen, beside, done);
@@ -185,7 +185,7 @@ impl Player<'_> {
             hosts if hosts.contains('@') => format!("wire< {hosts}"),
             told if UNASKED.iter().any(|it| told.starts_with(it)) => format!("{name}@{at}< {told}"),
             error if error.starts_with("ERROR") => {
-                let type_ = request(self.stage.version(switch), 7, what)[1];
+                let type_ = request(self.testbed.version(switch), 7, what)[1];
                 format!("{name}@{at}< 7 {error} of type {type_} xid 7")
             }
             told => format!("{name}@{at}< 7 {told}"),

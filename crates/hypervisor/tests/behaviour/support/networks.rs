@@ -1,4 +1,4 @@
-//! Networks of two tenants. Requests and packets must have the same result on the stage and on switches of the tenant's
+//! Networks of two tenants. Requests and packets must have the same result on the testbed and on switches of the tenant's
 //! own.
 
 use super::*;
@@ -45,17 +45,17 @@ pub fn local(mut plans: Vec<Plan>) -> Vec<Plan> {
     plans
 }
 
-/// A tenant sends a message in the stage and on its reference network, and both accept the message.
-pub fn both_say(stage: &mut Stage, tenant: usize, switch: u64, words: &str) {
-    assert_eq!(stage.say(tenant, switch, words), Vec::<String>::new(), "{words}");
-    assert_eq!(stage.say_beside(tenant, switch, words), Vec::<String>::new(), "{words}");
+/// A tenant sends a message in the testbed and on its reference network, and both accept the message.
+pub fn both_say(testbed: &mut Testbed, tenant: usize, switch: u64, words: &str) {
+    assert_eq!(testbed.say(tenant, switch, words), Vec::<String>::new(), "{words}");
+    assert_eq!(testbed.say_beside(tenant, switch, words), Vec::<String>::new(), "{words}");
 }
 
-/// Sends a frame in the stage and on the tenant's reference network. Both have the same result, which is returned.
+/// Sends a frame in the testbed and on the tenant's reference network. Both have the same result, which is returned.
 #[track_caller]
-pub fn same(stage: &mut Stage, tenant: usize, switch: u64, port: u32, frame: &[u8]) -> Seen {
-    let seen = stage.send(tenant, switch, port, frame);
-    let beside = stage.send_beside(tenant, switch, port, frame);
+pub fn same(testbed: &mut Testbed, tenant: usize, switch: u64, port: u32, frame: &[u8]) -> Seen {
+    let seen = testbed.send(tenant, switch, port, frame);
+    let beside = testbed.send_beside(tenant, switch, port, frame);
     assert_eq!(seen, beside);
     seen
 }

@@ -1,7 +1,7 @@
-//! Maps of the paths and ports of tenants' networks on the stage's switches. The cores have to follow changes of these
+//! Maps of the paths and ports of tenants' networks on the testbed's switches. The cores have to follow changes of these
 //! maps.
 
-use super::stage::{Versions, datapath};
+use super::testbed::{Versions, datapath};
 use fabric::embedding::{
     Exit, FarEnd, Hop, Member, PortKind, SwitchMap, Tag, Transit, VirtualPort,
 };

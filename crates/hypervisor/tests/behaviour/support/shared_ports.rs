@@ -55,25 +55,25 @@ pub fn plan_before_sharing(tenant: usize) -> Plan {
     plan
 }
 
-/// A stage of 1.3 with both tenants.
-pub fn stage() -> Stage {
-    stage_of(Version::V1_3)
+/// A testbed of 1.3 with both tenants.
+pub fn testbed() -> Testbed {
+    testbed_of(Version::V1_3)
 }
 
-/// A stage with both tenants, whose second switches send packets on.
-pub fn stage_of(version: Version) -> Stage {
-    let mut stage = Stage::new(version, vec![plan(RED), plan(BLUE)]);
+/// A testbed with both tenants, whose second switches send packets on.
+pub fn testbed_of(version: Version) -> Testbed {
+    let mut testbed = Testbed::new(version, vec![plan(RED), plan(BLUE)]);
     for tenant in [RED, BLUE] {
-        accept(&mut stage, tenant, 2, "flow add prio=5 match=in_port=10 actions=output:1");
-        accept(&mut stage, tenant, 2, "flow add prio=5 match=in_port=1 actions=output:10");
+        accept(&mut testbed, tenant, 2, "flow add prio=5 match=in_port=10 actions=output:1");
+        accept(&mut testbed, tenant, 2, "flow add prio=5 match=in_port=1 actions=output:10");
     }
-    stage
+    testbed
 }
 
 /// A tenant sends a message, and the message is accepted.
 #[track_caller]
-pub fn accept(stage: &mut Stage, tenant: usize, switch: u64, words: &str) {
-    assert_eq!(stage.say(tenant, switch, words), [""; 0], "{words}");
+pub fn accept(testbed: &mut Testbed, tenant: usize, switch: u64, words: &str) {
+    assert_eq!(testbed.say(tenant, switch, words), [""; 0], "{words}");
 }
 
 pub fn frame(from: [u8; 6], to: [u8; 6]) -> Vec<u8> {
@@ -89,7 +89,7 @@ pub type Reached = Vec<(u64, u32, [u8; 6])>;
 /// A frame of a tenant comes in by a port of a switch. Fails if a port that only the other tenant has is reached.
 #[track_caller]
 pub fn reached(
-    stage: &mut Stage,
+    testbed: &mut Testbed,
     tenant: usize,
     (switch, port): (u64, u32),
     to: [u8; 6],
@@ -99,7 +99,7 @@ pub fn reached(
         8 => host(tenant, 3),
         _ => [2, 0, 0, 0, 0x77, 1],
     };
-    let seen = stage.send(tenant, switch, port, &frame(from, to));
+    let seen = testbed.send(tenant, switch, port, &frame(from, to));
     assert_eq!(seen.told, [], "{port}");
     assert!(!seen.endless);
     let mut reached = Vec::new();
@@ -137,7 +137,7 @@ pub fn meant(shared: &[(u64, u32, u32, [u8; 6])], from: u32, by: &[u32], to: [u8
 
 /// Fails unless each frame that comes in, by any port, leaves by these ports as it has to.
 #[track_caller]
-pub fn leaves_by(stage: &mut Stage, tenant: usize, by: &[u32], note: &str) {
+pub fn leaves_by(testbed: &mut Testbed, tenant: usize, by: &[u32], note: &str) {
     let other = 1 - tenant;
     for (at, from) in [((1, WHOLE), WHOLE), ((1, 7), 7), ((1, 8), 8), ((2, WHOLE), LINK)] {
         for to in [
@@ -150,7 +150,7 @@ pub fn leaves_by(stage: &mut Stage, tenant: usize, by: &[u32], note: &str) {
             BROADCAST,
             EVERY_NODE,
         ] {
-            let seen = reached(stage, tenant, at, to);
+            let seen = reached(testbed, tenant, at, to);
             assert_eq!(seen, meant(&plan(tenant).shared, from, by, to), "{note}: {at:?} {to:x?}");
         }
     }
@@ -186,11 +186,11 @@ pub fn big_plan(tenant: usize) -> Plan {
 
 /// Fails unless a frame that leaves a big switch by these ports reaches the tenant's hosts there, and nobody else.
 #[track_caller]
-pub fn leaves_big(stage: &mut Stage, from: (u64, u32), by: &[u32], to: [u8; 6], note: &str) {
+pub fn leaves_big(testbed: &mut Testbed, from: (u64, u32), by: &[u32], to: [u8; 6], note: &str) {
     let plan = big_plan(RED);
     let source = plan.shared.iter().find(|it| (it.0, it.2) == from);
     let source = source.map_or([2, 0, 0, 0, 0x77, 1], |it| it.3);
-    let seen = stage.send(RED, from.0, from.1, &frame(source, to));
+    let seen = testbed.send(RED, from.0, from.1, &frame(source, to));
     let mut reached: Reached = Vec::new();
     for (whose, switch, port, bytes) in seen.delivered {
         match whose {
@@ -217,18 +217,18 @@ pub fn leaves_big(stage: &mut Stage, from: (u64, u32), by: &[u32], to: [u8; 6], 
 
 pub const BIG_FROM: [(u64, u32); 5] = [(1, 1), (1, 7), (2, 2), (2, 8), (3, 1)];
 
-pub fn big_stage(version: Version) -> Stage {
-    let mut stage = Stage::new(version, vec![big_plan(RED), big_plan(BLUE)]);
+pub fn big_testbed(version: Version) -> Testbed {
+    let mut testbed = Testbed::new(version, vec![big_plan(RED), big_plan(BLUE)]);
     for tenant in [RED, BLUE] {
-        accept(&mut stage, tenant, 3, "flow add prio=5 match=in_port=10 actions=output:1");
-        accept(&mut stage, tenant, 3, "flow add prio=5 match=in_port=1 actions=output:10");
+        accept(&mut testbed, tenant, 3, "flow add prio=5 match=in_port=10 actions=output:1");
+        accept(&mut testbed, tenant, 3, "flow add prio=5 match=in_port=1 actions=output:10");
     }
-    stage
+    testbed
 }
 
 /// The map of the first switch with both tenants.
 pub fn map() -> SwitchMap {
-    Stage::maps_from(2000, &[plan(RED), plan(BLUE)]).0.remove(&1).unwrap()
+    Testbed::maps_from(2000, &[plan(RED), plan(BLUE)]).0.remove(&1).unwrap()
 }
 
 /// One switch with this map, and a controller of red.
@@ -240,13 +240,13 @@ pub fn world_on(map: SwitchMap, configure: fn(&mut emulate::Config)) -> (World, 
 }
 
 /// Both tenants' second switches pass on what comes, and so do switches of their own.
-pub fn both() -> Stage {
-    let mut stage = Stage::new(Version::V1_3, vec![plan(RED), plan(BLUE)]);
+pub fn both() -> Testbed {
+    let mut testbed = Testbed::new(Version::V1_3, vec![plan(RED), plan(BLUE)]);
     for tenant in [RED, BLUE] {
-        both_say(&mut stage, tenant, 2, "flow add prio=5 match=in_port=10 actions=output:1");
-        both_say(&mut stage, tenant, 2, "flow add prio=5 match=in_port=1 actions=output:10");
+        both_say(&mut testbed, tenant, 2, "flow add prio=5 match=in_port=10 actions=output:1");
+        both_say(&mut testbed, tenant, 2, "flow add prio=5 match=in_port=1 actions=output:10");
     }
-    stage
+    testbed
 }
 
 pub fn address(address: [u8; 6]) -> String {
@@ -263,7 +263,7 @@ pub fn destinations(tenant: usize) -> Vec<[u8; 6]> {
 /// What becomes of a frame is what becomes of it on the tenant's own, where its hosts take what is for them.
 #[track_caller]
 pub fn same(
-    stage: &mut Stage,
+    testbed: &mut Testbed,
     plan: &Plan,
     at: (usize, u64, u32),
     to: [u8; 6],
@@ -272,8 +272,8 @@ pub fn same(
     let (tenant, switch, port) = at;
     let mut sources = plan.shared.iter().filter(|it| (it.0, it.2) == (switch, port));
     let frame = frame(sources.next().map_or([2, 0, 0, 0, 0x77, 1], |it| it.3), to);
-    let beside = at_hosts(plan, stage.send_beside(tenant, switch, port, &frame));
-    let mut seen = stage.send(tenant, switch, port, &frame);
+    let beside = at_hosts(plan, testbed.send_beside(tenant, switch, port, &frame));
+    let mut seen = testbed.send(tenant, switch, port, &frame);
     // The wires are the other tenant's as well.
     seen.delivered.retain(|it| it.0 == tenant || ![7, 8].contains(&it.2));
     assert_eq!(seen, beside, "{note}: {at:?} {to:x?}");
@@ -282,19 +282,19 @@ pub fn same(
 
 /// All frames that come in anywhere. Gives how often they leave.
 #[track_caller]
-pub fn all_same(stage: &mut Stage, plan: &Plan, tenant: usize, note: &str) -> usize {
+pub fn all_same(testbed: &mut Testbed, plan: &Plan, tenant: usize, note: &str) -> usize {
     let mut left = 0;
     for (switch, port) in [(1, WHOLE), (1, 7), (1, 8), (2, WHOLE)] {
         for to in destinations(tenant) {
-            left += same(stage, plan, (tenant, switch, port), to, note).delivered.len();
+            left += same(testbed, plan, (tenant, switch, port), to, note).delivered.len();
         }
     }
     left
 }
 
 #[track_caller]
-pub fn refuse(stage: &mut Stage, words: &str, error: &str) {
-    let told = stage.say(RED, 1, words);
+pub fn refuse(testbed: &mut Testbed, words: &str, error: &str) {
+    let told = testbed.say(RED, 1, words);
     let type_ = if words.starts_with("group") { 15 } else { 14 };
     assert_eq!(told, [format!("7 ERROR {error} of type {type_} xid 7")], "{words}");
 }

@@ -1,13 +1,13 @@
-//! Requests that are refused on the stage, and the refusals that Weir records.
+//! Requests that are refused on the testbed, and the refusals that Weir records.
 
-use super::Stage;
+use super::Testbed;
 use hypervisor::refusals::Refusal;
 use hypervisor::{Account, Instant, Switch, TenantId};
 use openflow::error::Error;
 use openflow::{ErrorCode, Header};
 use std::sync::Arc;
 
-impl Stage {
+impl Testbed {
     /// The last refusal of a tenant on one of the tenant's switches.
     pub fn last_refusal(&self, tenant: usize, switch: u64) -> Option<Refusal> {
         self.seen_by(tenant, switch).refusals(TenantId(tenant as u16 + 1)).last().copied()

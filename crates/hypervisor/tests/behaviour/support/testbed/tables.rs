@@ -1,13 +1,13 @@
 //! The rules and groups of the physical switches, and the changes that a switch makes by itself.
 
-use super::{SWITCHES, Stage};
+use super::{SWITCHES, Testbed};
 use emulate::{Point, SessionId, SwitchIndex};
 use openflow::Version;
 
 /// A physical switch and a port of it.
 pub type Place = (u64, u32);
 
-impl Stage {
+impl Testbed {
     /// Entries on a physical switch, in words.
     pub fn entries(&self, switch: u64) -> Vec<String> {
         let switch = self.physical.switch(SwitchIndex(switch as usize - 1)).unwrap();

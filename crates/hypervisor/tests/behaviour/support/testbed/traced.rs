@@ -1,6 +1,6 @@
 //! A comparison of the trace of a frame with the real path of the frame.
 
-use super::{Seen, Stage};
+use super::{Seen, Testbed};
 use emulate::HostIndex;
 use hypervisor::trace::{Packet, Passage, Step, To};
 use std::collections::BTreeSet;
@@ -17,7 +17,7 @@ struct Traced {
     is_open: bool,
 }
 
-impl Stage {
+impl Testbed {
     /// A host of a tenant sends a frame, which goes where the trace of the frame has said.
     pub fn send_as_traced(&mut self, tenant: usize, switch: u64, port: u32, frame: &[u8]) -> Seen {
         let host = self.host(tenant, switch, port);

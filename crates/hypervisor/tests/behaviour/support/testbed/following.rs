@@ -1,6 +1,6 @@
-//! The stage's cores follow changes of the physical network.
+//! The testbed's cores follow changes of the physical network.
 
-use super::{FIRST_TAG, Seen, Stage, reference_index, tenant};
+use super::{FIRST_TAG, Seen, Testbed, reference_index, tenant};
 use crate::support::places::{know_versions, maps};
 use crate::support::{describe, frames};
 use emulate::SessionId;
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-impl Stage {
+impl Testbed {
     /// New maps come into force.
     pub fn set_maps(&mut self, maps: &BTreeMap<u64, SwitchMap>, tags: RangeInclusive<u16>) {
         let mut maps = maps.clone();

@@ -1,11 +1,11 @@
-//! Checks of the ports that tenants on the stage see as up, and of the ports whose rules their switches refuse.
+//! Checks of the ports that tenants on the testbed see as up, and of the ports whose rules their switches refuse.
 
-use super::Stage;
+use super::Testbed;
 use hypervisor::TenantId;
 use openflow::v13::{MultipartReply, MultipartReplyBody, PortState};
 use openflow::{Version, v10};
 
-impl Stage {
+impl Testbed {
     /// The ports of a tenant's switch that are not down, as its controller is told.
     pub fn ports_up(&mut self, tenant: usize, switch: u64) -> Vec<u32> {
         self.raw.clear();

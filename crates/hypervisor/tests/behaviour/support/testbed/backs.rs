@@ -1,7 +1,7 @@
 //! A list of the rules that can send a packet back although they do not match on the ingress port, on switches of
 //! OpenFlow 1.3.
 
-use super::Stage;
+use super::Testbed;
 use crate::support::{describe, frames, request};
 use emulate::{SessionId, SwitchIndex};
 use openflow::List;
@@ -9,7 +9,7 @@ use openflow::Version;
 use openflow::v13::{Action, Instruction, MultipartReply, MultipartReplyBody, OxmField, PortNo};
 use std::collections::{BTreeMap, BTreeSet};
 
-impl Stage {
+impl Testbed {
     /// The entries of a physical switch that say IN_PORT, themselves or by a group, and do not match on the ingress port.
     pub fn unsure_backs(&mut self, switch: u64) -> Vec<String> {
         if self.version(switch) == Version::V1_0 {

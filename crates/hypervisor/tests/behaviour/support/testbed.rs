@@ -1,4 +1,4 @@
-//! The stage: several wired switches with their cores, and tenants' networks on these switches. Beside the stage, each
+//! The testbed: several wired switches with their cores, and tenants' networks on these switches. Beside the testbed, each
 //! tenant has a network of switches of its own. Packets and requests must have the same result in both.
 //!
 //! ```text
@@ -86,7 +86,7 @@ impl Make {
     }
 }
 
-pub struct Stage {
+pub struct Testbed {
     versions: Versions,
     physical: Network,
     cores: Vec<Switch>,
@@ -139,24 +139,24 @@ fn settings() -> Settings {
     Settings { batch: 2, ..Settings::default() }
 }
 
-impl Stage {
-    pub fn new(version: Version, plans: Vec<Plan>) -> Stage {
-        Stage::with_buffers(version, plans, 0)
+impl Testbed {
+    pub fn new(version: Version, plans: Vec<Plan>) -> Testbed {
+        Testbed::with_buffers(version, plans, 0)
     }
 
     /// With switches that keep so many packets; those beside it keep none.
-    pub fn with_buffers(version: Version, plans: Vec<Plan>, buffers: u32) -> Stage {
-        Stage::mixed([version; SWITCHES as usize], plans, buffers)
+    pub fn with_buffers(version: Version, plans: Vec<Plan>, buffers: u32) -> Testbed {
+        Testbed::mixed([version; SWITCHES as usize], plans, buffers)
     }
 
     /// With switches of several versions. Those of a big switch speak the same.
-    pub fn mixed(versions: Versions, plans: Vec<Plan>, buffers: u32) -> Stage {
-        Stage::made(versions, plans, Make { buffers, ..Make::default() })
+    pub fn mixed(versions: Versions, plans: Vec<Plan>, buffers: u32) -> Testbed {
+        Testbed::made(versions, plans, Make { buffers, ..Make::default() })
     }
 
     /// With switches that are made so.
-    pub fn made(versions: Versions, plans: Vec<Plan>, make: Make) -> Stage {
-        let (mut maps, tags) = Stage::maps_from(FIRST_TAG, &plans);
+    pub fn made(versions: Versions, plans: Vec<Plan>, make: Make) -> Testbed {
+        let (mut maps, tags) = Testbed::maps_from(FIRST_TAG, &plans);
         know_versions(&mut maps, &versions);
         let (physical, hosts, host_points) = physical(&versions, &plans, make);
         let tenants = plans.iter().enumerate().map(tenant).collect();
@@ -168,7 +168,7 @@ impl Stage {
             .map(|(at, plan)| reference(&versions, at, plan, make))
             .collect();
         let (references, reference_hosts): (Vec<_>, _) = references.into_iter().unzip();
-        let mut stage = Stage {
+        let mut testbed = Testbed {
             versions,
             physical,
             cores: Vec::new(),
@@ -191,7 +191,7 @@ impl Stage {
         };
         let policy = Arc::new(policy);
         for (at, &version) in versions.iter().enumerate() {
-            let features = shake_hands(&mut stage.physical, SwitchIndex(at), version);
+            let features = shake_hands(&mut testbed.physical, SwitchIndex(at), version);
             let settings = settings();
             let core = Switch::new(
                 &features,
@@ -202,43 +202,43 @@ impl Stage {
                 false,
                 Instant(0),
             );
-            stage.cores.push(core.unwrap());
+            testbed.cores.push(core.unwrap());
         }
-        stage.pump();
+        testbed.pump();
         for (key, plan) in big_switch::plans(&policy) {
             let tenant = usize::from(plan.tenant.0) - 1;
             let head = *plan.members.first().unwrap();
-            let (mut seats, version) = (BTreeMap::new(), stage.version(head));
+            let (mut seats, version) = (BTreeMap::new(), testbed.version(head));
             for &dpid in &plan.members {
-                let core = &mut stage.cores[dpid as usize - 1];
+                let core = &mut testbed.cores[dpid as usize - 1];
                 let seat = core.joint_connected(plan.tenant).expect("not served");
                 core.handle_controller_message(seat, &request(version, 7, "features"), Instant(0));
                 seats.insert(dpid, seat);
             }
             let joint = BigSwitch::new(key, plan, version);
             let (connected, store) = (Vec::new(), BTreeMap::new());
-            stage.bigs.push(Big { tenant, head, joint, seats, connected, front: None, store });
+            testbed.bigs.push(Big { tenant, head, joint, seats, connected, front: None, store });
         }
-        stage.policy = policy.clone();
-        stage.pump();
-        for tenant in 0..stage.plans.len() {
-            for switch in stage.switches_of(tenant) {
-                if let Some(big) = stage.big(tenant, switch) {
+        testbed.policy = policy.clone();
+        testbed.pump();
+        for tenant in 0..testbed.plans.len() {
+            for switch in testbed.switches_of(tenant) {
+                if let Some(big) = testbed.big(tenant, switch) {
                     let front = big.front.as_mut().expect("no front");
                     assert!(front.is_ready());
                     let seat = front.controller_connected(TenantId(tenant as u16 + 1));
-                    stage.seats.insert((tenant, switch), seat.expect("not served"));
+                    testbed.seats.insert((tenant, switch), seat.expect("not served"));
                     continue;
                 }
-                let core = &mut stage.cores[switch as usize - 1];
+                let core = &mut testbed.cores[switch as usize - 1];
                 assert!(core.is_ready());
                 let seat = core.controller_connected(TenantId(tenant as u16 + 1));
-                stage.seats.insert((tenant, switch), seat.expect("not served"));
+                testbed.seats.insert((tenant, switch), seat.expect("not served"));
             }
         }
-        stage.pump();
-        stage.seen = Seen::default();
-        stage
+        testbed.pump();
+        testbed.seen = Seen::default();
+        testbed
     }
 
     /// What a switch speaks.
@@ -457,7 +457,7 @@ impl Stage {
 
     fn pump(&mut self) {
         for round in 0.. {
-            assert!(round < 100_000, "the stage does not come to rest");
+            assert!(round < 100_000, "the testbed does not come to rest");
             let mut moved = false;
             for at in 0..self.cores.len() {
                 moved |= self.pump_one(at);

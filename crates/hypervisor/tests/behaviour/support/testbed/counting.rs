@@ -1,6 +1,6 @@
-//! The port counters of tenants on the stage, and what the stage's cores report to each other for these counters.
+//! The port counters of tenants on the testbed, and what the testbed's cores report to each other for these counters.
 
-use super::{LLDP_KEY, Stage, shake_hands};
+use super::{LLDP_KEY, Testbed, shake_hands};
 use crate::support::{frames, request};
 use emulate::{SessionId, SwitchIndex};
 use hypervisor::{Count, Counts, Event, Instant, Settings, Switch, TenantId};
@@ -9,7 +9,7 @@ use openflow::Version;
 /// Packets and bytes that a port has received and sent; nothing is "not counted".
 pub type Counted = (Option<(u64, u64)>, Option<(u64, u64)>);
 
-impl Stage {
+impl Testbed {
     /// The counters of a port in the reply to a tenant's controller, when nobody else has asked for a while.
     pub fn counted(&mut self, tenant: usize, switch: u64, port: u32) -> Counted {
         self.wait(1);

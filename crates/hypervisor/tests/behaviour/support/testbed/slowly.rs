@@ -1,12 +1,12 @@
 //! Members of big switches that answer in the order that the test chooses.
 
-use super::Stage;
+use super::Testbed;
 use crate::support::request;
 use emulate::SwitchIndex;
 use hypervisor::Instant;
 use openflow::Version;
 
-impl Stage {
+impl Testbed {
     /// A controller's message gets as far as the connections of a big switch's members.
     pub fn hand_to_members(&mut self, tenant: usize, head: u64, xid: u32, words: &str) {
         let message = request(self.version(head), xid, words);

@@ -1,12 +1,12 @@
-//! Members of big switches, and connections to their fronts, are lost and return on the stage, also during changes.
+//! Members of big switches, and connections to their fronts, are lost and return on the testbed, also during changes.
 
-use super::Stage;
+use super::Testbed;
 use crate::support::request;
 use emulate::Fault;
 use hypervisor::{Instant, TenantId};
 use openflow::Version;
 
-impl Stage {
+impl Testbed {
     /// A member of a big switch is lost.
     pub fn lose(&mut self, tenant: usize, head: u64, member: u64) {
         self.leave_seat(tenant, head, member);
