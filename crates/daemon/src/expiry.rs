@@ -16,18 +16,18 @@ pub(crate) fn warning(not_after: u64, now: u64) -> Option<String> {
 /// Repeats the warning once a day, and at once for another certificate.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
-    told: Option<(u64, u64)>,
+    logged: Option<(u64, u64)>,
 }
 
 impl Watch {
     /// The warning that is due now; without a certificate `not_after` is 0.
     pub(crate) fn look(&mut self, not_after: u64, now: u64) -> Option<String> {
         let today = (not_after, now / DAY);
-        if not_after == 0 || self.told == Some(today) {
+        if not_after == 0 || self.logged == Some(today) {
             return None;
         }
         let warning = warning(not_after, now)?;
-        self.told = Some(today);
+        self.logged = Some(today);
         Some(warning)
     }
 }

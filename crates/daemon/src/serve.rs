@@ -15,7 +15,7 @@ use crate::shard::shown::Reader;
 use crate::shard::{Command, Handle, Setup, SetupError, Shard, Snapshot};
 use crate::store::{Documents, Quota, Store, StoreError};
 use crate::threads::{Priority, Thread};
-use crate::topology::{self, Board, Inbox, Topology, Watch};
+use crate::topology::{self, Inbox, LabelFeed, Topology, Watch};
 use channel::{Address, Listener, Options, Scheme};
 pub use hypervisor::Installation;
 use hypervisor::{LldpKey, Settings, TenantId};
@@ -211,8 +211,8 @@ impl Daemon {
     }
 
     /// The link labels of tenants.
-    pub fn labels(&self) -> Board {
-        self.topology.board()
+    pub fn labels(&self) -> LabelFeed {
+        self.topology.label_feed()
     }
 
     /// The tenants' own networks.

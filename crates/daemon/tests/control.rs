@@ -22,7 +22,7 @@ use daemon::reload::{Current, Reloader};
 use daemon::serve::{Daemon, ServeOptions};
 use daemon::shard::Snapshot;
 use daemon::store::Store;
-use daemon::topology::{self, Board, Watch};
+use daemon::topology::{self, LabelFeed, Watch};
 use serde_json::Value;
 
 const CONFIG: &str = "[[tenants]]\nname = \"red\"\ncontrollers = [\"127.0.0.1:6701\"]\nweight = 3\n\
@@ -92,7 +92,7 @@ impl Scene {
             pulse: Arc::new(move |_| pulse.load(Ordering::SeqCst).then_some(2)),
             reader: Default::default(),
             topology: Watch::default(),
-            labels: Board::default(),
+            labels: LabelFeed::default(),
             networks: networks(&current),
         };
         let (sender, applied) = mpsc::channel();
@@ -435,7 +435,7 @@ fn an_address_in_use_is_an_error_at_once() {
         pulse: Arc::new(|_| None),
         reader: Default::default(),
         topology: Watch::default(),
-        labels: Board::default(),
+        labels: LabelFeed::default(),
         networks: networks(&current),
     };
     let sink = |_: &Config| Ok(());

@@ -2,17 +2,17 @@
 //!
 //! ```text
 //!   agents ══ UDP ══▶ ┌──────────── thread "agents" ─────────────┐
-//!          ◀═ hello ═ │ Ear: Sessions ─▶ bounds ─▶ Measured      │ ──▶ Inbox ──▶ topology's thread: flows, labels
+//!          ◀═ hello ═ │ Receiver: Sessions ─▶ bounds ─▶ Measured      │ ──▶ Inbox ──▶ topology's thread: flows, labels
 //!                     └──────────────────────────────────────────┘ ──▶ metrics
 //! ```
 //!
 //! The thread is not on the forwarding path, and the work that agents can cause is bounded: datagrams of 1,232 bytes,
-//! and a limited number per second for each agent and in total (`ear`). The thread passes on the newest rates of each
+//! and a limited number per second for each agent and in total (`receiver`). The thread passes on the newest rates of each
 //! interface. Times are from this process's own monotonic clock.
 //!
-//! Start reading at [`Agents::start`]; `ear` decides everything and knows no sockets.
+//! Start reading at [`Agents::start`]; `receiver` decides everything and knows no sockets.
 
-mod ear;
+mod receiver;
 mod setup;
 
 use std::fs::File;
@@ -27,7 +27,7 @@ use fabric::edge::LONGEST_DATAGRAM;
 use crate::metrics::Registry;
 use crate::threads::{Priority, Thread};
 use crate::topology::Inbox;
-use ear::{Ear, Rest};
+use receiver::{Receiver, Rest};
 
 pub use setup::{Setup, load_key};
 
@@ -65,7 +65,7 @@ impl Agents {
         let life = draw_life()?;
         let worker = Worker {
             socket,
-            ear: Ear::new(&setup, life),
+            receiver: Receiver::new(&setup, life),
             life,
             setup,
             origin: Instant::now(),
@@ -102,7 +102,7 @@ impl Drop for Agents {
 
 struct Worker {
     socket: UdpSocket,
-    ear: Ear,
+    receiver: Receiver,
     life: u64,
     setup: Setup,
     origin: Instant,
@@ -120,7 +120,7 @@ impl Worker {
             if let Some(setup) = next {
                 self.configure(setup);
             }
-            match self.ear.rest(self.now()) {
+            match self.receiver.rest(self.now()) {
                 // Datagrams that arrive meanwhile wait in the socket's buffer, and are lost if the buffer is full.
                 Rest::For(rest) => std::thread::sleep(rest.min(LOOK)),
                 Rest::Until(due) => {
@@ -129,7 +129,7 @@ impl Worker {
                 }
                 Rest::None => self.listen(&mut buffer, LOOK),
             }
-            self.ear.handle_timeout(self.now());
+            self.receiver.handle_timeout(self.now());
             self.tell();
         }
     }
@@ -142,7 +142,7 @@ impl Worker {
         match read.and_then(|()| self.socket.recv_from(buffer)) {
             Ok((length, from)) => {
                 let datagram = buffer.get(..length).unwrap_or_default();
-                self.ear.handle_datagram(self.now(), from, datagram);
+                self.receiver.handle_datagram(self.now(), from, datagram);
             }
             // No datagram arrived, or the host of a stopped agent answered by ICMP.
             Err(error)
@@ -158,17 +158,17 @@ impl Worker {
                 std::thread::sleep(LOOK);
             }
         }
-        while let Some((to, hello)) = self.ear.poll_hello(self.now()) {
+        while let Some((to, hello)) = self.receiver.poll_hello(self.now()) {
             // If the hello is lost, the agent's next datagram causes another hello.
             let _ = self.socket.send_to(&hello, to);
         }
     }
 
     fn tell(&mut self) {
-        while let Some((tenant, vnic, sent)) = self.ear.poll_change() {
+        while let Some((tenant, vnic, sent)) = self.receiver.poll_change() {
             self.inbox.sent(tenant, vnic, sent);
         }
-        self.ear.count(&self.metrics.process.agents);
+        self.receiver.count(&self.metrics.process.agents);
     }
 
     fn configure(&mut self, setup: Setup) {
@@ -176,11 +176,11 @@ impl Worker {
             return;
         }
         // Removed interfaces are not measured any more; the others are measured again a moment later.
-        for (tenant, vnic) in self.ear.measured() {
+        for (tenant, vnic) in self.receiver.measured() {
             self.inbox.sent(tenant, vnic, None);
         }
         self.life = self.life.wrapping_add(1);
-        self.ear = Ear::new(&setup, self.life);
+        self.receiver = Receiver::new(&setup, self.life);
         self.setup = setup;
     }
 

@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 
 use super::bounds::Listener;
 use super::topology::Place;
-use crate::topology::Board;
+use crate::topology::LabelFeed;
 
 /// The most events that wait for one client; a slower client misses events, and gets a notice.
 const WAITING: usize = 64;
@@ -36,12 +36,12 @@ pub struct Counts {
 
 impl Counts {
     /// The present counts.
-    pub fn new(board: &Board) -> Counts {
-        let counts = board.counts();
+    pub fn new(label_feed: &LabelFeed) -> Counts {
+        let counts = label_feed.counts();
         Counts {
             flows: counts.flows,
             lost_flows: counts.lost_flows,
-            labels_told: counts.told,
+            labels_told: counts.sent,
             labels_replaced: counts.replaced,
         }
     }
@@ -69,8 +69,12 @@ impl LabelOf {
     }
 
     /// All labels of a tenant.
-    pub fn all(board: &Board, tenant: TenantId) -> Vec<LabelOf> {
-        board.labels(tenant).into_iter().map(|(port, label)| LabelOf::new(port, label)).collect()
+    pub fn all(label_feed: &LabelFeed, tenant: TenantId) -> Vec<LabelOf> {
+        label_feed
+            .labels(tenant)
+            .into_iter()
+            .map(|(port, label)| LabelOf::new(port, label))
+            .collect()
     }
 }
 
@@ -84,14 +88,14 @@ pub struct Events {
 
 impl Events {
     /// The events of one tenant, from now on.
-    pub(super) fn new(board: Board, tenant: TenantId, listener: Listener) -> Events {
+    pub(super) fn new(label_feed: LabelFeed, tenant: TenantId, listener: Listener) -> Events {
         let (sender, events) = mpsc::channel(WAITING);
         tokio::spawn(async move {
-            let mut told = board.listen();
+            let mut told = label_feed.listen();
             let mut repeat = true;
             loop {
                 if std::mem::take(&mut repeat) {
-                    for label in LabelOf::all(&board, tenant) {
+                    for label in LabelOf::all(&label_feed, tenant) {
                         if sender.send(event("label", &label)).await.is_err() {
                             return;
                         }

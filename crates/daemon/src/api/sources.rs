@@ -9,7 +9,7 @@ use crate::pins::Pins;
 use crate::reload::Current;
 use crate::shard::shown::Reader;
 use crate::store::Documents;
-use crate::topology::{Board, Watch};
+use crate::topology::{LabelFeed, Watch};
 
 /// Asks all shards for a sign of life. The result is the number of connected switches, or `None` if a shard does not
 /// answer within the time. The call blocks for at most this time.
@@ -29,7 +29,7 @@ pub struct Sources {
     /// The physical network.
     pub topology: Watch,
     /// The link labels.
-    pub labels: Board,
+    pub labels: LabelFeed,
     /// The tenants' own networks.
     pub networks: Control,
     /// The stored documents.

@@ -3,11 +3,11 @@
 //!
 //! The core of a switch says what happens there ([`hypervisor::trace`]). This module follows the packet from switch to
 //! switch, by the links of the physical network (`walk`). A tenant sees only its own entries and ports, not the
-//! physical network (`told`).
+//! physical network (`words`).
 
 mod document;
-mod told;
 mod walk;
+mod words;
 
 use std::time::{Duration, Instant};
 
@@ -28,7 +28,7 @@ use crate::shard::shown::Start;
 use walk::{Lost, Walk};
 
 pub use document::{Hop, Trace, TraceOutput, TraceStep};
-pub use told::wrapped;
+pub use words::wrapped;
 
 /// The longest wait for all switches together.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -153,8 +153,8 @@ fn trace(
     let status = StatusCode::NOT_FOUND;
     match found {
         Ok(journey) => {
-            let eyes = told::Eyes { tenant: caller.reach.tenant(), config: &config };
-            Json(eyes.tell(&flow, &journey)).into_response()
+            let reader = words::Reader { tenant: caller.reach.tenant(), config: &config };
+            Json(reader.describe(&flow, &journey)).into_response()
         }
         Err(Lost::Nowhere) => error(status, NOWHERE),
         Err(Lost::NoPort) => error(status, &format!("the switch has no port {port} there")),

@@ -411,7 +411,7 @@ pub struct LabelMetrics {
     /// Followed flows that do not reach their receiver.
     pub lost_flows: Gauge,
     /// Labels sent to all tenants together.
-    pub told: Counter,
+    pub sent: Counter,
     /// Labels that a newer label replaced before they were sent.
     pub replaced: Counter,
 }

@@ -200,7 +200,7 @@ impl Text<'_> {
         self.sample(LOST, &[], labels.lost_flows.get());
         const TOLD: &str = "weir_labels_told_total";
         self.family(TOLD, "counter", "Labels of links told to tenants.");
-        self.sample(TOLD, &[], labels.told.get());
+        self.sample(TOLD, &[], labels.sent.get());
         const REPLACED: &str = "weir_labels_replaced_total";
         self.family(REPLACED, "counter", "Labels that a newer one replaced before they were told.");
         self.sample(REPLACED, &[], labels.replaced.get());

@@ -11,14 +11,14 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Default)]
 pub(super) struct Contact {
     up: Option<Instant>,
-    told: Told,
+    logged: Logged,
     /// Whether a connection was established and did not last, and none has lasted since.
     flaps: bool,
 }
 
 /// The last logged state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Told {
+enum Logged {
     #[default]
     Nothing,
     Up,
@@ -31,18 +31,18 @@ pub(super) struct Verdict {
     /// Whether the connection had lasted: then the back-off starts again.
     pub lasted: bool,
     /// Whether the state has to be logged.
-    pub tell: bool,
+    pub log: bool,
 }
 
 impl Contact {
     /// Notes that the controller has sent HELLO. Returns whether to log this.
     pub(super) fn connected(&mut self, now: Instant) -> bool {
         self.up = Some(now);
-        let tell = self.told != Told::Up && !self.flaps;
-        if tell {
-            self.told = Told::Up;
+        let log = self.logged != Logged::Up && !self.flaps;
+        if log {
+            self.logged = Logged::Up;
         }
-        tell
+        log
     }
 
     /// Checks an established connection. Returns whether to log that it has lasted.
@@ -51,7 +51,7 @@ impl Contact {
             return false;
         }
         self.flaps = false;
-        self.told = Told::Up;
+        self.logged = Logged::Up;
         true
     }
 
@@ -61,9 +61,9 @@ impl Contact {
         if self.up.take().is_some() {
             self.flaps = !lasted;
         }
-        let tell = self.told != Told::Down(why);
-        self.told = Told::Down(why);
-        Verdict { lasted, tell }
+        let log = self.logged != Logged::Down(why);
+        self.logged = Logged::Down(why);
+        Verdict { lasted, log }
     }
 
     fn has_lasted(&self, now: Instant, lasting: Duration) -> bool {
@@ -90,7 +90,7 @@ mod tests {
             now += lasts;
             lines += u32::from(contact.stands(now, LASTING));
             let verdict = contact.lost(Lost::Closed, now, LASTING);
-            lines += u32::from(verdict.tell);
+            lines += u32::from(verdict.log);
             if verdict.lasted {
                 backoff.reset();
             }
@@ -117,19 +117,16 @@ mod tests {
     #[test]
     fn one_line_per_change_of_state() {
         let (mut contact, now) = (Contact::default(), Instant::now());
-        let lost = |contact: &mut Contact, why| contact.lost(why, now, LASTING).tell;
+        let lost = |contact: &mut Contact, why| contact.lost(why, now, LASTING).log;
         assert!(lost(&mut contact, Lost::Unreachable));
         assert!(!lost(&mut contact, Lost::Unreachable));
         assert!(lost(&mut contact, Lost::Tls), "another reason is news");
         assert!(!lost(&mut contact, Lost::Tls));
         assert!(contact.connected(now), "it has not come and gone before");
         let later = now + LASTING;
-        assert_eq!(
-            contact.lost(Lost::Closed, later, LASTING),
-            Verdict { lasted: true, tell: true }
-        );
+        assert_eq!(contact.lost(Lost::Closed, later, LASTING), Verdict { lasted: true, log: true });
         assert!(contact.connected(later));
-        assert!(contact.lost(Lost::Closed, later, LASTING).tell);
+        assert!(contact.lost(Lost::Closed, later, LASTING).log);
         assert!(!contact.connected(later), "it came and did not last");
         assert!(!contact.stands(later, LASTING));
         assert!(contact.stands(later + LASTING, LASTING), "now it has");

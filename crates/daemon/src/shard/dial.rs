@@ -253,7 +253,7 @@ impl Shard {
         let was_up = matches!(progress, Progress::Up { .. });
         let (tenant, switch, way) = (&metrics.name, Dpid(session.core.known_as()), &link.dialer);
         // A link to a big switch is no link to a controller, so its failure is not logged.
-        let is_news = verdict.tell && (was_up || way.address().is_some());
+        let is_news = verdict.log && (was_up || way.address().is_some());
         // A controller without the version answers with an ERROR, or closes the connection at once.
         let is_mute = if was_up { !link.has_spoken } else { why == Lost::Handshake };
         let hint = if is_mute { MUST_SPEAK } else { "" };

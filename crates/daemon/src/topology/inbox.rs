@@ -42,7 +42,7 @@ pub struct News {
     /// Whether there is urgent news.
     is_urgent: bool,
     /// Whether there is news that can wait.
-    is_told: bool,
+    has_flows: bool,
     /// Whether the thread rests, and will read news that can wait by itself.
     rests: bool,
 }
@@ -50,7 +50,7 @@ pub struct News {
 impl News {
     /// Whether the news includes flow entries or rates, which can wait.
     pub fn tells_flows(&self) -> bool {
-        self.is_told
+        self.has_flows
     }
 }
 
@@ -71,7 +71,7 @@ pub struct SwitchNews {
 #[derive(Default)]
 pub struct Inbox {
     news: Mutex<News>,
-    told: Condvar,
+    changed: Condvar,
 }
 
 impl Inbox {
@@ -156,7 +156,7 @@ impl Inbox {
         loop {
             let now = Instant::now();
             let rest = rest.filter(|rest| *rest > now);
-            if news.is_urgent || (news.is_told && rest.is_none()) {
+            if news.is_urgent || (news.has_flows && rest.is_none()) {
                 return std::mem::take(&mut news);
             }
             if until.is_some_and(|until| until <= now) {
@@ -166,10 +166,11 @@ impl Inbox {
             let next = [until, rest].into_iter().flatten().min();
             news = match next {
                 Some(next) => {
-                    let waited = self.told.wait_timeout(news, next.saturating_duration_since(now));
+                    let waited =
+                        self.changed.wait_timeout(news, next.saturating_duration_since(now));
                     waited.unwrap_or_else(PoisonError::into_inner).0
                 }
-                None => self.told.wait(news).unwrap_or_else(PoisonError::into_inner),
+                None => self.changed.wait(news).unwrap_or_else(PoisonError::into_inner),
             };
         }
     }
@@ -181,16 +182,16 @@ impl Inbox {
     fn tell(&self, mut news: MutexGuard<'_, News>) {
         news.is_urgent = true;
         drop(news);
-        self.told.notify_one();
+        self.changed.notify_one();
     }
 
     /// Notes news that can wait.
     fn mention(&self, mut news: MutexGuard<'_, News>) {
-        let wakes = !news.is_told && !news.rests;
-        news.is_told = true;
+        let wakes = !news.has_flows && !news.rests;
+        news.has_flows = true;
         drop(news);
         if wakes {
-            self.told.notify_one();
+            self.changed.notify_one();
         }
     }
 }

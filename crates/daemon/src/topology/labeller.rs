@@ -21,7 +21,7 @@ pub(super) struct Labeller {
     subscribed: BTreeMap<TenantId, BTreeSet<LinkId>>,
     buckets: BTreeMap<TenantId, Bucket>,
     notices: u32,
-    told: u64,
+    sent: u64,
     replaced: u64,
 }
 
@@ -50,7 +50,7 @@ impl Labeller {
             subscribed: BTreeMap::new(),
             buckets: BTreeMap::new(),
             notices: config.notices,
-            told: 0,
+            sent: 0,
             replaced: 0,
         }
     }
@@ -101,13 +101,13 @@ impl Labeller {
             });
             self.replaced += u64::from(bucket.put(notice));
         }
-        let mut told = Vec::new();
+        let mut sent = Vec::new();
         for bucket in self.buckets.values_mut() {
             bucket.fill(self.notices, now);
-            told.extend(std::iter::from_fn(|| bucket.take()));
+            sent.extend(std::iter::from_fn(|| bucket.take()));
         }
-        self.told += told.len() as u64;
-        told
+        self.sent += sent.len() as u64;
+        sent
     }
 
     /// When [`poll`](Labeller::poll) is next worth calling.
@@ -122,7 +122,7 @@ impl Labeller {
 
     /// The numbers of sent labels, and of labels that a newer label replaced before they were sent.
     pub(super) fn counts(&self) -> (u64, u64) {
-        (self.told, self.replaced)
+        (self.sent, self.replaced)
     }
 
     fn forget(&mut self, tenant: TenantId, link: LinkId) {
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_changes_the_newest_is_told_and_no_more_than_the_bound() {
+    fn of_many_changes_the_newest_is_sent_and_no_more_than_the_bound() {
         let (network, links) = network(1);
         let config = config::Labels {
             minimum_interval: Duration::ZERO,
@@ -220,14 +220,14 @@ mod tests {
         assert_eq!(labels(labeller.poll(&network, &usage, millis(0))), [(1, 10)]);
         let flow = Flow { tenant: BLUE, rate: mbit(1), links: links.clone().into() };
         usage.add(&network, FlowId(1), flow).unwrap();
-        let mut told = Vec::new();
+        let mut sent = Vec::new();
         // A change each millisecond for more than a second: 1, 2, ... 9, 1, 2, ...
         for step in 1..=1_050 {
             usage.set_rate(&network, FlowId(1), mbit(1 + step % 9)).unwrap();
             labeller.touch(usage.take_touched(), millis(step));
-            told.extend(labels(labeller.poll(&network, &usage, millis(step))));
+            sent.extend(labels(labeller.poll(&network, &usage, millis(step))));
         }
-        assert_eq!(told.len(), 3, "one that was left, and two a second: {told:?}");
+        assert_eq!(sent.len(), 3, "one that was left, and two a second: {sent:?}");
         // When there is a token again, the sent label is the present one.
         let due = labeller.next_due().unwrap();
         let last = labels(labeller.poll(&network, &usage, due));
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn one_who_is_told_much_takes_nothing_from_others() {
+    fn one_who_is_sent_much_takes_nothing_from_others() {
         let (network, links) = network(8);
         let config = config::Labels { notices: 4, ..config::Labels::default() };
         let mut labeller = Labeller::new(&config, [0; 16]);

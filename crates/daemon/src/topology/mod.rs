@@ -3,7 +3,7 @@
 //! ```text
 //!   shards ── ports, probes, flow entries ──▶ Inbox ──▶ ┌──── thread "topology" ────┐ ──▶ Watch ──▶ REST
 //!     ▲                                                 │ State: Network, Discovery │        └──▶ subscribers
-//!     │                                                 │ Tracker ─▶ Labeller       │ ──▶ Board ──▶ REST, events
+//!     │                                                 │ Tracker ─▶ Labeller       │ ──▶ LabelFeed ──▶ REST, events
 //!     └───── Command::Topology: probes, labels ◀────────└───────────────────────────┘
 //! ```
 //!
@@ -13,8 +13,8 @@
 //!
 //! Start reading at [`Topology::start`], then [`State`], which has all decisions.
 
-mod board;
 pub(crate) mod inbox;
+mod label_feed;
 mod labeller;
 pub(crate) mod orders;
 mod setup;
@@ -31,8 +31,8 @@ use std::time::Instant;
 
 use fabric::LldpKey;
 
-pub use board::{Board, Counts, Told};
 pub use inbox::Inbox;
+pub use label_feed::{Counts, LabelFeed, LinkLabel};
 pub use orders::Orders;
 pub use setup::{Maps, Setup, Tenant};
 pub use state::{Origin, State, Wire};
@@ -47,7 +47,7 @@ use worker::Worker;
 pub struct Topology {
     inbox: Arc<Inbox>,
     watch: Watch,
-    board: Board,
+    label_feed: LabelFeed,
     thread: Option<Thread>,
 }
 
@@ -62,10 +62,11 @@ impl Topology {
         shards: Vec<Handle>,
         metrics: Arc<Registry>,
     ) -> io::Result<Topology> {
-        let (watch, board) = (Watch::default(), Board::default());
-        let worker = Worker::new(setup, key, origin, &inbox, (&watch, &board, metrics), shards);
+        let (watch, label_feed) = (Watch::default(), LabelFeed::default());
+        let worker =
+            Worker::new(setup, key, origin, &inbox, (&watch, &label_feed, metrics), shards);
         let thread = Thread::start("topology", Priority::Low, move || worker.run())?;
-        Ok(Topology { inbox, watch, board, thread: Some(thread) })
+        Ok(Topology { inbox, watch, label_feed, thread: Some(thread) })
     }
 
     /// The topology for readers.
@@ -74,8 +75,8 @@ impl Topology {
     }
 
     /// The labels for readers.
-    pub fn board(&self) -> Board {
-        self.board.clone()
+    pub fn label_feed(&self) -> LabelFeed {
+        self.label_feed.clone()
     }
 }
 

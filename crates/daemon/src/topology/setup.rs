@@ -33,7 +33,7 @@ pub struct Tenant {
     /// The tenant's name.
     pub name: String,
     /// Whether the tenant gets labels.
-    pub is_told: bool,
+    pub gets_labels: bool,
     /// The tenant's virtual interfaces.
     pub vnics: Vec<config::Vnic>,
 }
@@ -44,7 +44,7 @@ impl Setup {
         let tenants = config.tenants.iter().zip(&policy.tenants).map(|(tenant, own)| Tenant {
             id: own.id,
             name: tenant.name.clone(),
-            is_told: tenant.labels.is_some(),
+            gets_labels: tenant.labels.is_some(),
             vnics: tenant.vnics.clone(),
         });
         Setup {
@@ -57,6 +57,6 @@ impl Setup {
 
     /// Whether flows have to be followed, because a tenant gets labels.
     pub fn tracks_flows(&self) -> bool {
-        self.tenants.iter().any(|tenant| tenant.is_told)
+        self.tenants.iter().any(|tenant| tenant.gets_labels)
     }
 }

@@ -44,7 +44,7 @@ struct Shared {
 #[derive(Default)]
 struct Slot {
     news: Mutex<Option<BTreeSet<LinkId>>>,
-    told: Condvar,
+    changed: Condvar,
 }
 
 /// A subscription to changes. Changes that the subscriber has not read are combined: each link occurs at most once, and
@@ -103,7 +103,7 @@ impl Subscription {
             if left.is_zero() {
                 return None;
             }
-            let waited = self.slot.told.wait_timeout(news, left);
+            let waited = self.slot.changed.wait_timeout(news, left);
             news = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
@@ -112,7 +112,7 @@ impl Subscription {
 impl Slot {
     fn tell(&self, links: &[LinkId]) {
         lock(&self.news).get_or_insert_default().extend(links);
-        self.told.notify_one();
+        self.changed.notify_one();
     }
 }
 

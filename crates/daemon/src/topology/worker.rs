@@ -10,8 +10,8 @@ use fabric::{Dpid, End, LinkId, LldpKey, PortId, PortNumber, TenantId};
 use hypervisor::policy::Ownership;
 use hypervisor::{FlowChange, Label, TenantIndex};
 
-use super::board::{Board, Counts, Told};
 use super::inbox::{Inbox, News, SwitchNews};
+use super::label_feed::{Counts, LabelFeed, LinkLabel};
 use super::labeller::Labeller;
 use super::orders::Orders;
 use super::setup::Setup;
@@ -43,7 +43,7 @@ pub(super) struct Worker {
     origin: Instant,
     inbox: Arc<Inbox>,
     watch: Watch,
-    board: Board,
+    label_feed: LabelFeed,
     metrics: Arc<Registry>,
     shards: Vec<Shard>,
     number: u64,
@@ -65,7 +65,7 @@ impl Worker {
         key: LldpKey,
         origin: Instant,
         inbox: &Arc<Inbox>,
-        (watch, board, metrics): (&Watch, &Board, Arc<Registry>),
+        (watch, label_feed, metrics): (&Watch, &LabelFeed, Arc<Registry>),
         shards: Vec<Handle>,
     ) -> Worker {
         let shards = shards.into_iter().map(|handle| Shard {
@@ -87,7 +87,7 @@ impl Worker {
             origin,
             inbox: Arc::clone(inbox),
             watch: watch.clone(),
-            board: board.clone(),
+            label_feed: label_feed.clone(),
             metrics,
             shards: shards.collect(),
             number: 0,
@@ -166,7 +166,7 @@ impl Worker {
         if news.is_gone {
             self.state.handle_switch_gone(dpid, now);
             self.tracker.handle_switch_gone(dpid);
-            self.board.handle_switch_gone(dpid);
+            self.label_feed.handle_switch_gone(dpid);
             self.ownership.remove(&dpid);
             self.repeat_labels(dpid, now);
         }
@@ -201,8 +201,9 @@ impl Worker {
     fn take_setup(&mut self) {
         let tenants = self.setup.tenants.iter();
         self.tracker.configure(tenants.map(|tenant| (tenant.id, tenant.vnics.as_slice())));
-        let told = self.setup.tenants.iter().filter(|tenant| tenant.is_told);
-        self.board.set_tenants(told.map(|tenant| (tenant.name.clone(), tenant.id)).collect());
+        let with_labels = self.setup.tenants.iter().filter(|tenant| tenant.gets_labels);
+        self.label_feed
+            .set_tenants(with_labels.map(|tenant| (tenant.name.clone(), tenant.id)).collect());
         let tenants = self.setup.tenants.iter().enumerate();
         self.places = tenants.map(|(at, tenant)| (tenant.id, TenantIndex(at as u32))).collect();
         self.ownership.clear();
@@ -231,22 +232,24 @@ impl Worker {
             self.tracker.handle_links(network, changed);
             self.labeller.touch(changed.iter().copied(), now);
             let wires: Vec<LinkId> = self.state.wires().filter_map(|wire| wire.link).collect();
-            for tenant in self.setup.tenants.iter().filter(|tenant| tenant.is_told) {
+            for tenant in self.setup.tenants.iter().filter(|tenant| tenant.gets_labels) {
                 let links = wires.iter().flat_map(|link| [*link, link.reverse()]);
                 let seen = |link: &LinkId| matches!(network.link(*link).from, End::Switch { port, .. } if sees(tenant.id, port));
                 self.labeller.subscribe(tenant.id, links.filter(seen).collect(), now);
             }
-            for tenant in self.setup.tenants.iter().filter(|tenant| !tenant.is_told) {
+            for tenant in self.setup.tenants.iter().filter(|tenant| !tenant.gets_labels) {
                 self.labeller.subscribe(tenant.id, BTreeSet::new(), now);
             }
         }
         let is_behind = self.tracker.settle(network, &sees, SLICE);
         let touched = self.tracker.take_touched();
         let usage = self.tracker.usage();
-        self.board.set_loads(touched.iter().filter_map(|link| match network.link(*link).from {
-            End::Switch { port, .. } => Some((port, usage.total(*link).bits_per_second())),
-            End::Hosts(_) => None,
-        }));
+        self.label_feed.set_loads(touched.iter().filter_map(
+            |link| match network.link(*link).from {
+                End::Switch { port, .. } => Some((port, usage.total(*link).bits_per_second())),
+                End::Hosts(_) => None,
+            },
+        ));
         self.labeller.touch(touched, now);
         if let Some(changed) = changed {
             self.publish(&changed);
@@ -254,25 +257,25 @@ impl Worker {
         is_behind
     }
 
-    /// Sends labels: to the board at once, and to the switches' shards with the next orders.
+    /// Sends labels: to the label_feed at once, and to the switches' shards with the next orders.
     fn tell(&mut self, now: fabric::Instant) {
         let notices = self.labeller.poll(self.state.network(), self.tracker.usage(), now);
         for Notice { tenant, link, label, capacity } in notices {
             let End::Switch { port, .. } = self.state.network().link(link).from else { continue };
             let label =
                 Label { left: label.bits_per_second(), capacity: capacity.bits_per_second() };
-            self.board.tell(Told { tenant, port, label });
+            self.label_feed.send(LinkLabel { tenant, port, label });
             if let Some(shard) = self.shard(port.dpid.0) {
                 shard.labels.insert((port.dpid.0, tenant, port.port.get()), label);
             }
         }
-        let ((flows, lost_flows), (told, replaced)) =
+        let ((flows, lost_flows), (sent, replaced)) =
             (self.tracker.counts(), self.labeller.counts());
-        self.board.set_counts(Counts { flows, lost_flows, told, replaced });
+        self.label_feed.set_counts(Counts { flows, lost_flows, sent, replaced });
         let metrics = &self.metrics.process.labels;
         metrics.flows.set(flows as u64);
         metrics.lost_flows.set(lost_flows as u64);
-        metrics.told.publish(told);
+        metrics.sent.publish(sent);
         metrics.replaced.publish(replaced);
     }
 

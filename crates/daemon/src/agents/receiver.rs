@@ -4,7 +4,7 @@
 //! checked in a [`SLOT`]; then the thread rests. At most [`PER_SECOND`] datagrams of one agent are accepted in a
 //! second; the rest is dropped and counted. An agent with 512 interfaces that each send to eight others needs 1,100.
 //!
-//! The module deliberately has no sockets and clocks. Start reading at [`Ear::handle_datagram`].
+//! The module deliberately has no sockets and clocks. Start reading at [`Receiver::handle_datagram`].
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -24,13 +24,13 @@ const PER_SECOND: u32 = 2_000;
 const SECOND: Duration = Duration::from_secs(1);
 
 /// All sessions with agents, and the measured rates.
-pub(super) struct Ear {
+pub(super) struct Receiver {
     sessions: Sessions,
     /// The last address of each agent; unknown agents have no entry.
     addresses: BTreeMap<AgentId, SocketAddr>,
     measured: Measured,
-    /// Interfaces that are measured, as was told.
-    told: BTreeMap<MacAddress, TenantId>,
+    /// The measured interfaces, as of the last call of `poll_change`.
+    passed_on: BTreeMap<MacAddress, TenantId>,
     slot: Count,
     taken: BTreeMap<AgentId, Count>,
     counts: Counts,
@@ -68,16 +68,16 @@ pub(super) enum Rest {
     None,
 }
 
-impl Ear {
+impl Receiver {
     /// `life`: a number that no earlier process has used.
-    pub(super) fn new(setup: &Setup, life: u64) -> Ear {
+    pub(super) fn new(setup: &Setup, life: u64) -> Receiver {
         let agents = &setup.agents;
         let peers = agents.servers.iter().map(|name| AgentId::of(name));
-        Ear {
+        Receiver {
             sessions: Sessions::new(setup.key, AgentId::of(&agents.name), life, peers),
             addresses: BTreeMap::new(),
             measured: Measured::new(setup.vnics.iter().copied(), agents.lifetime),
-            told: BTreeMap::new(),
+            passed_on: BTreeMap::new(),
             slot: Count::default(),
             taken: BTreeMap::new(),
             counts: Counts::default(),
@@ -138,15 +138,15 @@ impl Ear {
     pub(super) fn poll_change(&mut self) -> Option<(TenantId, MacAddress, Sent)> {
         let (tenant, vnic, sent) = self.measured.poll_change()?;
         match sent {
-            Some(_) => self.told.insert(vnic, tenant),
-            None => self.told.remove(&vnic),
+            Some(_) => self.passed_on.insert(vnic, tenant),
+            None => self.passed_on.remove(&vnic),
         };
         Some((tenant, vnic, sent))
     }
 
-    /// Interfaces that are measured, as was told.
+    /// The measured interfaces, as of the last call of `poll_change`.
     pub(super) fn measured(&self) -> impl Iterator<Item = (TenantId, MacAddress)> {
-        self.told.iter().map(|(vnic, tenant)| (*tenant, *vnic))
+        self.passed_on.iter().map(|(vnic, tenant)| (*tenant, *vnic))
     }
 
     /// Updates the metrics.
@@ -165,7 +165,7 @@ impl Ear {
         ] {
             counter.add(number);
         }
-        metrics.measured.set(self.told.len() as u64);
+        metrics.measured.set(self.passed_on.len() as u64);
         self.counts = Counts { misplaced, impossible, ..Counts::default() };
     }
 }
@@ -211,10 +211,15 @@ mod tests {
     }
 
     /// Sends an agent's datagram, and the hello in reply, if any.
-    fn say(ear: &mut Ear, agent: &mut Sessions, now: Instant, message: &Message) -> Vec<u8> {
+    fn say(
+        receiver: &mut Receiver,
+        agent: &mut Sessions,
+        now: Instant,
+        message: &Message,
+    ) -> Vec<u8> {
         let datagram = agent.seal(AgentId::of("weir"), message).unwrap();
-        ear.handle_datagram(now, FROM, &datagram);
-        while let Some((to, hello)) = ear.poll_hello(now) {
+        receiver.handle_datagram(now, FROM, &datagram);
+        while let Some((to, hello)) = receiver.poll_hello(now) {
             assert_eq!(to, FROM);
             assert_eq!(agent.open(&hello), Ok(None));
         }
@@ -222,8 +227,8 @@ mod tests {
     }
 
     /// The counters: taken, garbage, strangers, unplaced, repeated, excess, misplaced, impossible.
-    fn counts(ear: &mut Ear, metrics: &AgentMetrics) -> [u64; 8] {
-        ear.count(metrics);
+    fn counts(receiver: &mut Receiver, metrics: &AgentMetrics) -> [u64; 8] {
+        receiver.count(metrics);
         let AgentMetrics {
             taken,
             garbage,
@@ -241,77 +246,79 @@ mod tests {
 
     #[test]
     fn an_agent_is_greeted_heard_and_forgotten() {
-        let (mut ear, mut agent, metrics) =
-            (Ear::new(&setup(), 7), agent("one", 3), AgentMetrics::default());
-        assert_eq!(ear.rest(millis(0)), Rest::None);
+        let (mut receiver, mut agent, metrics) =
+            (Receiver::new(&setup(), 7), agent("one", 3), AgentMetrics::default());
+        assert_eq!(receiver.rest(millis(0)), Rest::None);
         for ms in (0..1_000).step_by(100) {
-            say(&mut ear, &mut agent, millis(ms), &report(ms * 500));
+            say(&mut receiver, &mut agent, millis(ms), &report(ms * 500));
         }
-        let Some((TenantId(1), vnic, Some(sent))) = ear.poll_change() else { panic!("nothing") };
+        let Some((TenantId(1), vnic, Some(sent))) = receiver.poll_change() else {
+            panic!("nothing")
+        };
         assert_eq!((vnic, sent[&mac(2)]), (mac(1), Bandwidth::from_megabits_per_second(4)));
         // The first datagram had no valid token, and its sender got a hello.
-        assert_eq!(counts(&mut ear, &metrics), [9, 0, 0, 1, 0, 0, 0, 0]);
-        assert_eq!((metrics.measured.get(), ear.measured().count()), (1, 1));
+        assert_eq!(counts(&mut receiver, &metrics), [9, 0, 0, 1, 0, 0, 0, 0]);
+        assert_eq!((metrics.measured.get(), receiver.measured().count()), (1, 1));
         // The agent disappears.
-        let Rest::Until(due) = ear.rest(millis(1_000)) else { panic!("nothing is due") };
-        ear.handle_timeout(due);
-        ear.handle_timeout(millis(2_000));
-        assert_eq!(ear.poll_change(), Some((TenantId(1), mac(1), None)));
-        assert_eq!(counts(&mut ear, &metrics)[0], 9);
-        assert_eq!((metrics.measured.get(), ear.rest(millis(2_000))), (0, Rest::None));
+        let Rest::Until(due) = receiver.rest(millis(1_000)) else { panic!("nothing is due") };
+        receiver.handle_timeout(due);
+        receiver.handle_timeout(millis(2_000));
+        assert_eq!(receiver.poll_change(), Some((TenantId(1), mac(1), None)));
+        assert_eq!(counts(&mut receiver, &metrics)[0], 9);
+        assert_eq!((metrics.measured.get(), receiver.rest(millis(2_000))), (0, Rest::None));
     }
 
     #[test]
     fn what_is_not_an_agents_changes_nothing_and_is_counted() {
-        let (mut ear, mut one, metrics) =
-            (Ear::new(&setup(), 7), agent("one", 3), AgentMetrics::default());
-        say(&mut ear, &mut one, millis(0), &rates());
-        let good = say(&mut ear, &mut one, millis(1), &rates());
-        assert_eq!(counts(&mut ear, &metrics), [1, 0, 0, 1, 0, 0, 0, 0]);
+        let (mut receiver, mut one, metrics) =
+            (Receiver::new(&setup(), 7), agent("one", 3), AgentMetrics::default());
+        say(&mut receiver, &mut one, millis(0), &rates());
+        let good = say(&mut receiver, &mut one, millis(1), &rates());
+        assert_eq!(counts(&mut receiver, &metrics), [1, 0, 0, 1, 0, 0, 0, 0]);
         // Invalid datagrams: truncated, one wrong bit, too long, empty; then a repeated datagram, and an unknown
         // sender.
         for length in 0..good.len() {
-            ear.handle_datagram(millis(2), FROM, &good[..length]);
+            receiver.handle_datagram(millis(2), FROM, &good[..length]);
         }
         for at in 0..good.len() {
             let mut bad = good.clone();
             bad[at] ^= 1 << (at % 8);
-            ear.handle_datagram(millis(2), FROM, &bad);
+            receiver.handle_datagram(millis(2), FROM, &bad);
         }
-        ear.handle_datagram(millis(2), FROM, &[0; 2_000]);
-        ear.handle_datagram(millis(2), FROM, &good);
+        receiver.handle_datagram(millis(2), FROM, &[0; 2_000]);
+        receiver.handle_datagram(millis(2), FROM, &good);
         let mut nobody = agent("nobody", 4);
         let strange = nobody.seal(AgentId::of("weir"), &rates()).unwrap();
-        ear.handle_datagram(millis(2), FROM, &strange);
-        assert!(ear.poll_hello(millis(2)).is_none());
+        receiver.handle_datagram(millis(2), FROM, &strange);
+        assert!(receiver.poll_hello(millis(2)).is_none());
         let garbage = 2 * good.len() as u64 + 1;
-        assert_eq!(counts(&mut ear, &metrics), [1, garbage, 1, 1, 1, 0, 0, 0]);
+        assert_eq!(counts(&mut receiver, &metrics), [1, garbage, 1, 1, 1, 0, 0, 0]);
         // Reports about interfaces of other agents, and impossible rates.
         let mut two = agent("two", 5);
-        say(&mut ear, &mut two, millis(3), &rates());
-        say(&mut ear, &mut two, millis(4), &rates());
-        assert_eq!(counts(&mut ear, &metrics)[6..], [1, 0]);
-        say(&mut ear, &mut one, millis(5), &report(0));
-        say(&mut ear, &mut one, millis(6), &report(u64::MAX));
-        assert_eq!(counts(&mut ear, &metrics)[6..], [1, 1]);
+        say(&mut receiver, &mut two, millis(3), &rates());
+        say(&mut receiver, &mut two, millis(4), &rates());
+        assert_eq!(counts(&mut receiver, &metrics)[6..], [1, 0]);
+        say(&mut receiver, &mut one, millis(5), &report(0));
+        say(&mut receiver, &mut one, millis(6), &report(u64::MAX));
+        assert_eq!(counts(&mut receiver, &metrics)[6..], [1, 1]);
     }
 
     #[test]
     fn what_one_agent_and_all_together_can_have_it_do_is_bounded() {
-        let (mut ear, mut one, metrics) =
-            (Ear::new(&setup(), 7), agent("one", 3), AgentMetrics::default());
+        let (mut receiver, mut one, metrics) =
+            (Receiver::new(&setup(), 7), agent("one", 3), AgentMetrics::default());
         for number in 0..u64::from(2 * PER_SECOND) {
-            say(&mut ear, &mut one, Instant(number * 100_000), &rates());
+            say(&mut receiver, &mut one, Instant(number * 100_000), &rates());
         }
         // The first datagram only got a hello.
-        assert_eq!(counts(&mut ear, &metrics)[..6], [2_000, 0, 0, 1, 0, 1_999]);
-        say(&mut ear, &mut one, millis(1_400), &rates());
-        assert_eq!(counts(&mut ear, &metrics)[0], 2_001);
+        assert_eq!(counts(&mut receiver, &metrics)[..6], [2_000, 0, 0, 1, 0, 1_999]);
+        say(&mut receiver, &mut one, millis(1_400), &rates());
+        assert_eq!(counts(&mut receiver, &metrics)[0], 2_001);
         for _ in 0..LOOKS {
-            assert!(!matches!(ear.rest(millis(5_000)), Rest::For(_)));
-            ear.handle_datagram(millis(5_000), FROM, &[1]);
+            assert!(!matches!(receiver.rest(millis(5_000)), Rest::For(_)));
+            receiver.handle_datagram(millis(5_000), FROM, &[1]);
         }
-        assert_eq!(ear.rest(millis(5_004)), Rest::For(Duration::from_millis(6)));
-        assert!(!matches!(ear.rest(millis(5_010)), Rest::For(_)));
+        assert_eq!(receiver.rest(millis(5_004)), Rest::For(Duration::from_millis(6)));
+        assert!(!matches!(receiver.rest(millis(5_010)), Rest::For(_)));
     }
 }

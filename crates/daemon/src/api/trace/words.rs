@@ -13,14 +13,14 @@ use crate::dpid::Dpid;
 const WIDTH: usize = 80;
 
 /// The reader of the trace.
-pub(super) struct Eyes<'a> {
+pub(super) struct Reader<'a> {
     /// The tenant, which sees only its own entries and ports, and no rules, switches or ports of others.
     pub(super) tenant: Option<&'a str>,
     pub(super) config: &'a Config,
 }
 
-impl Eyes<'_> {
-    pub(super) fn tell(&self, flow: &Match, journey: &Journey) -> Trace {
+impl Reader<'_> {
+    pub(super) fn describe(&self, flow: &Match, journey: &Journey) -> Trace {
         let hops: Vec<Hop> = journey.hops.iter().map(|visited| self.hop(visited)).collect();
         let mut ends: Vec<String> = Vec::new();
         for (hop, visited) in hops.iter().zip(&journey.hops) {

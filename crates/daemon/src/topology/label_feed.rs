@@ -13,7 +13,7 @@ const BEHIND: usize = 1024;
 
 /// A tenant's label of the link behind a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct LinkLabel {
     /// The tenant.
     pub tenant: TenantId,
     /// The port.
@@ -24,7 +24,7 @@ pub struct Told {
 
 /// The labels for readers. Cheap to clone.
 #[derive(Clone)]
-pub struct Board(Arc<Shared>);
+pub struct LabelFeed(Arc<Shared>);
 
 struct Shared {
     /// Tenants that get labels, by name.
@@ -32,7 +32,7 @@ struct Shared {
     labels: Mutex<BTreeMap<(TenantId, PortId), Label>>,
     /// The load of followed flows on links, by the sending port.
     loads: Mutex<BTreeMap<PortId, u64>>,
-    stream: broadcast::Sender<Told>,
+    stream: broadcast::Sender<LinkLabel>,
     counts: Mutex<Counts>,
 }
 
@@ -44,20 +44,20 @@ pub struct Counts {
     /// Followed flows that do not reach their receiver.
     pub lost_flows: usize,
     /// Labels sent to all tenants together.
-    pub told: u64,
+    pub sent: u64,
     /// Labels that a newer label replaced before they were sent.
     pub replaced: u64,
 }
 
-impl Default for Board {
-    fn default() -> Board {
+impl Default for LabelFeed {
+    fn default() -> LabelFeed {
         let (stream, _) = broadcast::channel(BEHIND);
         let (tenants, labels, loads, counts) = Default::default();
-        Board(Arc::new(Shared { tenants, labels, loads, stream, counts }))
+        LabelFeed(Arc::new(Shared { tenants, labels, loads, stream, counts }))
     }
 }
 
-impl Board {
+impl LabelFeed {
     /// The number of a tenant that gets labels.
     pub fn tenant(&self, name: &str) -> Option<TenantId> {
         lock(&self.0.tenants).get(name).copied()
@@ -80,7 +80,7 @@ impl Board {
     }
 
     /// All labels of all tenants from now on.
-    pub fn listen(&self) -> broadcast::Receiver<Told> {
+    pub fn listen(&self) -> broadcast::Receiver<LinkLabel> {
         self.0.stream.subscribe()
     }
 
@@ -94,30 +94,30 @@ impl Board {
     }
 
     pub(super) fn set_tenants(&self, tenants: BTreeMap<String, TenantId>) {
-        let is_told = |tenant: &TenantId| tenants.values().any(|other| other == tenant);
-        lock(&self.0.labels).retain(|(tenant, _), _| is_told(tenant));
+        let is_known = |tenant: &TenantId| tenants.values().any(|other| other == tenant);
+        lock(&self.0.labels).retain(|(tenant, _), _| is_known(tenant));
         *lock(&self.0.tenants) = tenants;
     }
 
     /// Sets the labels of a disconnected switch's links to 0. No other code sends these labels, because the switch's
     /// controllers are not connected.
     pub(super) fn handle_switch_gone(&self, dpid: Dpid) {
-        let gone: Vec<Told> = lock(&self.0.labels)
+        let gone: Vec<LinkLabel> = lock(&self.0.labels)
             .iter()
             .filter(|((_, port), label)| port.dpid == dpid && label.left > 0)
-            .map(|(&(tenant, port), &label)| Told {
+            .map(|(&(tenant, port), &label)| LinkLabel {
                 tenant,
                 port,
                 label: Label { left: 0, ..label },
             })
             .collect();
-        gone.into_iter().for_each(|told| self.tell(told));
+        gone.into_iter().for_each(|label| self.send(label));
     }
 
-    pub(super) fn tell(&self, told: Told) {
-        lock(&self.0.labels).insert((told.tenant, told.port), told.label);
+    pub(super) fn send(&self, label: LinkLabel) {
+        lock(&self.0.labels).insert((label.tenant, label.port), label.label);
         // Sending fails only if there is no listener.
-        let _ = self.0.stream.send(told);
+        let _ = self.0.stream.send(label);
     }
 }
 
@@ -131,20 +131,20 @@ mod tests {
 
     #[test]
     fn of_a_switchs_links_nothing_is_left_when_it_goes() {
-        let (board, red) = (Board::default(), TenantId(1));
-        let told = |port: &str, left| Told {
+        let (label_feed, red) = (LabelFeed::default(), TenantId(1));
+        let label_of = |port: &str, left| LinkLabel {
             tenant: red,
             port: port.parse().unwrap(),
             label: Label { left, capacity: 10 },
         };
         for (port, left) in [("1 port 1", 7), ("1 port 2", 0), ("2 port 1", 8)] {
-            board.tell(told(port, left));
+            label_feed.send(label_of(port, left));
         }
-        let mut stream = board.listen();
-        board.handle_switch_gone(Dpid(1));
-        assert_eq!(stream.try_recv().ok(), Some(told("1 port 1", 0)));
-        assert!(stream.try_recv().is_err(), "what is told already is not told again");
-        let left: Vec<u64> = board.labels(red).iter().map(|(_, label)| label.left).collect();
+        let mut stream = label_feed.listen();
+        label_feed.handle_switch_gone(Dpid(1));
+        assert_eq!(stream.try_recv().ok(), Some(label_of("1 port 1", 0)));
+        assert!(stream.try_recv().is_err(), "a label that was sent already is not sent again");
+        let left: Vec<u64> = label_feed.labels(red).iter().map(|(_, label)| label.left).collect();
         assert_eq!(left, [0, 0, 8]);
     }
 }
