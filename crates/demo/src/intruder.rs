@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use channel::Address;
-use emulate::puppet::{Connected, Controller, Message};
+use emulate::scripted::{Connected, Controller, Message};
 use openflow::error::Error;
 use openflow::{ListBuf, Version, VersionSet, frame, v10, v13};
 use std::net::{Ipv4Addr, SocketAddr};

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::network::SwitchIndex;
 
-/// An error of a runner or a puppet. What a *model* refuses is an OpenFlow ERROR, not one of these.
+/// An error of a runner or a scripted peer. What a *model* refuses is an OpenFlow ERROR, not one of these.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {

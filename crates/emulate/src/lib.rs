@@ -35,7 +35,7 @@
 //! - [`Runner`] puts a network on real sockets, as slow as is wanted;
 //! - [`SlowSwitch`] is a slow switch in virtual time;
 //! - [`controller`] has controllers, good and bad, with and without sockets;
-//! - [`puppet`] has peers that a test scripts message by message;
+//! - [`scripted`] has peers that a test scripts message by message;
 //! - [`frame`](mod@frame) builds frames and edits them (it is `flowspace`'s).
 //!
 //! Start reading in `switch.rs`; then `dispatch.rs` (sessions), `pipeline.rs` (packets),
@@ -58,11 +58,11 @@ mod network;
 mod parts;
 mod pipeline;
 mod ports;
-pub mod puppet;
 mod refusal;
 mod request;
 mod rewrite;
 mod runner;
+pub mod scripted;
 mod service;
 mod session;
 mod slow;

@@ -7,10 +7,10 @@ use std::process::Command;
 use crate::kill9::{Rules, on_switch};
 use crate::slices::by_port;
 use crate::support::network::{Network, V10};
-use crate::support::puppet::{
+use crate::support::requirements::{Needs, needs};
+use crate::support::scripted::{
     BARRIER_REPLY, BARRIER_REQUEST, Controller, FLOW_MOD, Message, Peer, add_flow,
 };
-use crate::support::requirements::{Needs, needs};
 use crate::support::weir::run;
 
 #[test]

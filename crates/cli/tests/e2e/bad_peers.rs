@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::slices::by_port;
-use crate::support::puppet::{
+use crate::support::scripted::{
     BARRIER_REPLY, BARRIER_REQUEST, Controller, ECHO_REPLY, ECHO_REQUEST, ERROR, FEATURES_REPLY,
     FEATURES_REQUEST, FLOW_MOD, HELLO, Message, PACKET_IN, PACKET_OUT, Peer, Switch, add_flow,
     frame, packet_out, read_message,

@@ -16,11 +16,11 @@ use crate::slices::by_port;
 use crate::support::browser::Browser;
 use crate::support::eventually;
 use crate::support::folder::Folder;
-use crate::support::puppet::{
+use crate::support::requirements::{Needs, needs};
+use crate::support::scripted::{
     BARRIER_REPLY, BARRIER_REQUEST, Controller, ERROR, FLOW_MOD, Message, PACKET_OUT, Peer,
     STATS_REQUEST, add_flow, frame, packet_out,
 };
-use crate::support::requirements::{Needs, needs};
 use crate::support::weir::{Weir, run};
 
 /// Messages per second that the switch can do, of whatever kind.

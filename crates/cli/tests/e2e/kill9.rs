@@ -11,11 +11,11 @@ use std::time::Duration;
 
 use crate::slices::by_port;
 use crate::support::network::{Network, V10};
-use crate::support::puppet::{
+use crate::support::requirements::{Needs, needs};
+use crate::support::scripted::{
     BARRIER_REPLY, BARRIER_REQUEST, Controller, FEATURES_REPLY, FEATURES_REQUEST, FLOW_MOD,
     Message, Peer, STATS_REPLY, STATS_REQUEST, add_flow,
 };
-use crate::support::requirements::{Needs, needs};
 
 /// Rules by their priorities, of which a tenant has at most so many; each sends to a port, which a change changes.
 const PRIORITIES: u16 = 300;

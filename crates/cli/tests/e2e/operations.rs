@@ -12,7 +12,7 @@ use nix::unistd::Pid;
 use crate::slices::by_port;
 use crate::support::eventually;
 use crate::support::folder::Folder;
-use crate::support::puppet::{
+use crate::support::scripted::{
     BARRIER_REPLY, BARRIER_REQUEST, Controller, ERROR, FLOW_MOD, Message, PACKET_IN, Switch,
     add_flow, frame,
 };

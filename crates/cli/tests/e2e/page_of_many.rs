@@ -16,11 +16,11 @@ use bench::{Controllers, Kind, Load, Session, Setup, Stream, Topology};
 
 use crate::support::browser::Browser;
 use crate::support::eventually;
-use crate::support::puppet::{
+use crate::support::requirements::{Needs, needs};
+use crate::support::scripted::{
     BARRIER_REPLY, BARRIER_REQUEST, Controller, ERROR, FEATURES_REPLY, FEATURES_REQUEST, FLOW_MOD,
     Message, Peer,
 };
-use crate::support::requirements::{Needs, needs};
 use crate::support::weir::{Weir, program};
 
 const SWITCHES: u32 = 100;

@@ -5,8 +5,8 @@ use std::net::Ipv4Addr;
 use std::process::Child;
 
 use crate::support::eventually;
-use crate::support::puppet::Switch;
 use crate::support::requirements::{Needs, needs};
+use crate::support::scripted::Switch;
 use crate::support::weir::{Weir, run};
 use crate::tls::{Site, tls_switch};
 

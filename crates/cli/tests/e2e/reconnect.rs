@@ -8,8 +8,8 @@ use crate::slices::{by_port, forward};
 use crate::support::app::App;
 use crate::support::eventually;
 use crate::support::network::{Network, V10, V13, Version};
-use crate::support::puppet::{Controller, Switch};
 use crate::support::requirements::{Needs, needs};
+use crate::support::scripted::{Controller, Switch};
 use crate::support::weir::Weir;
 
 const ADDRESSES: [&str; 2] = ["10.0.0.1", "10.0.0.2"];

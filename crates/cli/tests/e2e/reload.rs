@@ -2,7 +2,7 @@
 
 use crate::slices::by_port;
 use crate::support::eventually;
-use crate::support::puppet::{
+use crate::support::scripted::{
     BARRIER_REPLY, BARRIER_REQUEST, Controller, ERROR, FLOW_MOD, Message, PORT_STATUS, Switch,
     add_flow,
 };

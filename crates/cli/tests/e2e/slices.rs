@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 use crate::support::app::App;
 use crate::support::eventually;
 use crate::support::network::{Network, V10, V13, Version};
-use crate::support::puppet::{
+use crate::support::requirements::{Needs, needs};
+use crate::support::scripted::{
     Controller, ERROR, FLOW_MOD, Message, PACKET_IN, PACKET_OUT, Switch, add_flow, frame,
     packet_out,
 };
-use crate::support::requirements::{Needs, needs};
 use crate::support::weir::Weir;
 
 /// Hosts 1 and 2 are red's, 3 and 4 blue's, whichever way the flowspace says it.

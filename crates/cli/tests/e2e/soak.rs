@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use crate::slices::by_port;
 use crate::support::network::{Network, V10};
-use crate::support::puppet::{
+use crate::support::requirements::{Needs, needs};
+use crate::support::scripted::{
     BARRIER_REPLY, BARRIER_REQUEST, Controller, FEATURES_REPLY, FEATURES_REQUEST, FLOW_MOD,
     Message, PACKET_OUT, Peer, STATS_REPLY, STATS_REQUEST, add_flow, frame, packet_out,
 };
-use crate::support::requirements::{Needs, needs};
 use crate::support::weir::Weir;
 use fastrand::Rng;
 

@@ -8,11 +8,11 @@ use crate::slices::{by_port, forward};
 use crate::support::app::App;
 use crate::support::eventually;
 use crate::support::network::{Network, V10, V13, Version};
-use crate::support::puppet::{
+use crate::support::requirements::{Needs, needs};
+use crate::support::scripted::{
     BARRIER_REPLY, BARRIER_REQUEST, Controller, FLOW_MOD, Message, STATS_REPLY, STATS_REQUEST,
     Switch, add_flow,
 };
-use crate::support::requirements::{Needs, needs};
 use crate::support::weir::Weir;
 
 const ADDRESSES: [&str; 4] = ["10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"];

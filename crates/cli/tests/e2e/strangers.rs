@@ -6,7 +6,7 @@ use std::thread;
 
 use crate::slices::by_port;
 use crate::support::folder::Folder;
-use crate::support::puppet::{
+use crate::support::scripted::{
     BARRIER_REPLY, BARRIER_REQUEST, Controller, FLOW_MOD, HELLO, Message, STATS_REPLY,
     STATS_REQUEST, Switch, add_flow,
 };

@@ -8,11 +8,11 @@ use serde_json::json;
 
 use crate::support::app::{App, testcontroller};
 use crate::support::network::{Network, V10, V13};
-use crate::support::puppet::{
+use crate::support::requirements::{Needs, needs};
+use crate::support::scripted::{
     BARRIER_REPLY, BARRIER_REQUEST, Controller, FLOW_MOD, Message, PACKET_IN, PACKET_OUT,
     SET_CONFIG, Switch, add_flow, frame, packet_out,
 };
-use crate::support::requirements::{Needs, needs};
 
 const ADDRESSES: [&str; 2] = ["10.0.0.1", "10.0.0.2"];
 

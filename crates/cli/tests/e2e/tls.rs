@@ -12,8 +12,8 @@ use crate::support::folder::Folder;
 use crate::support::network::{Network, V13};
 use crate::support::pki::Pki;
 use crate::support::program::Program;
-use crate::support::puppet::{Controller, FEATURES_REPLY, HELLO, Message, Switch};
 use crate::support::requirements::{Needs, needs};
+use crate::support::scripted::{Controller, FEATURES_REPLY, HELLO, Message, Switch};
 use crate::support::weir::{SHORT_BACK_OFF, Weir, run};
 use crate::support::{PATIENCE, eventually, free_port};
 

@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use crate::slices::by_port;
 use crate::support::program::Program;
-use crate::support::puppet::{self, Controller, FLOW_MOD, Message, PACKET_OUT, Switch};
 use crate::support::requirements::{Needs, needs};
+use crate::support::scripted::{self, Controller, FLOW_MOD, Message, PACKET_OUT, Switch};
 use crate::support::weir::Weir;
 use crate::support::{eventually, free_port, http, repository};
 
@@ -110,17 +110,17 @@ fn every_query_of_the_dashboard_returns_data_from_a_run() {
     };
 
     let address = Ipv4Addr::new(10, 0, 0, 1);
-    let frame = puppet::frame(address, address);
+    let frame = scripted::frame(address, address);
     let mut number = 0;
     let mut missing = queries();
     assert!(missing.len() > 24, "{missing:?}");
     eventually("every query returns data", || {
         number += 1;
-        let flow = |out, cookie| puppet::add_flow(1, out, 100 + number % 100, cookie);
+        let flow = |out, cookie| scripted::add_flow(1, out, 100 + number % 100, cookie);
         controller.send(&Message::new(FLOW_MOD, u32::from(number), &flow(2, 1)));
         // Port 3 is blue's.
         controller.send(&Message::new(FLOW_MOD, u32::from(number), &flow(3, 2)));
-        let out = puppet::packet_out(1, 2, &frame);
+        let out = scripted::packet_out(1, 2, &frame);
         controller.send(&Message::new(PACKET_OUT, u32::from(number), &out));
         switch.packet_in(1, &frame);
         switch.packet_in(3, &frame);

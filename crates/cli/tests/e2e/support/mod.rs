@@ -15,8 +15,8 @@ pub mod http;
 pub mod network;
 pub mod pki;
 pub mod program;
-pub mod puppet;
 pub mod requirements;
+pub mod scripted;
 pub mod weir;
 
 /// How long anything may take that must happen. Generous: a busy machine is no failure, nor is an emulated one.

@@ -6,7 +6,7 @@ mod common;
 use std::time::Duration;
 
 use common::path;
-use emulate::puppet::{Controller, Switch};
+use emulate::scripted::{Controller, Switch};
 use emulate::{Config, Error, Network, Runner, ServiceTime, SwitchIndex};
 use openflow::v10::{Action, FlowMod, Match, Message, PacketOut, PortNo};
 use openflow::{ListBuf, Version, VersionSet, v13};
@@ -19,8 +19,8 @@ fn controller(timeout: Duration) -> Controller {
     Controller::listen(&"tcp:127.0.0.1:0".parse().unwrap(), None, timeout).unwrap()
 }
 
-/// A puppet switch and the puppet controller that it is connected to.
-fn pair() -> (Switch, emulate::puppet::Connected) {
+/// A scripted switch and the scripted controller that it is connected to.
+fn pair() -> (Switch, emulate::scripted::Connected) {
     let mut controller = controller(SECONDS);
     let address = controller.address();
     let switch = std::thread::spawn(move || {

@@ -2,7 +2,7 @@
 //!
 //! They write and read bytes by themselves and share no code with Weir, so that a mistake in Weir's codec cannot hide
 //! in both ends. A thread per connection reads what comes, answers the housekeeping (HELLO, ECHO, FEATURES, ...) and
-//! keeps every message for the scenario to ask for. What a puppet must not answer yet, the scenario holds back.
+//! keeps every message for the scenario to ask for. What a scripted peer must not answer yet, the scenario holds back.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
