@@ -7,6 +7,7 @@
 
 pub mod calibrate;
 mod collect;
+mod collector_text;
 mod filters;
 mod options;
 mod plan;
@@ -14,7 +15,6 @@ mod run;
 pub mod sample;
 mod simulate;
 mod text;
-mod told;
 mod traffic;
 
 use crate::exit::Exit;

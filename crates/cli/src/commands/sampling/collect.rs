@@ -1,6 +1,6 @@
 //! `weir sampling collect`: an sFlow v5 collector that says what the samples stand for, and how surely.
 
-use super::told;
+use super::collector_text;
 use crate::exit::Exit;
 use crate::signals;
 use agent::{Collector, Limits, Tenant};
@@ -77,9 +77,9 @@ impl Collect {
         }
         let mut stdout = std::io::stdout().lock();
         if self.json {
-            writeln!(stdout, "{:#}", told::json(&collector, self.flows))?;
+            writeln!(stdout, "{:#}", collector_text::json(&collector, self.flows))?;
         } else {
-            write!(stdout, "{}", told::text(&collector, self.flows))?;
+            write!(stdout, "{}", collector_text::text(&collector, self.flows))?;
         }
         Ok(Exit::Success)
     }

@@ -1,4 +1,4 @@
-//! `weir sampling filters`: a plan as what one server's `tc` is told.
+//! `weir sampling filters`: the `tc` commands of one server for a plan.
 
 use super::text::read;
 use crate::exit::Exit;

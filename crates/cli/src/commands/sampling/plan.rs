@@ -47,19 +47,19 @@ impl Plan {
     pub fn run(self) -> anyhow::Result<Exit> {
         let problem = self.problem()?;
         let plan = solve(&problem, self.solver.solver(&problem))?;
-        let told = Told { local: alone(&problem)?, problem, plan };
+        let tables = PlanTables { local: alone(&problem)?, problem, plan };
         let mut stdout = std::io::stdout().lock();
         if self.json {
-            writeln!(stdout, "{:#}", told.json())?;
+            writeln!(stdout, "{:#}", tables.json())?;
         } else {
-            write!(stdout, "{}\n{}", told.servers(), told.summary())?;
+            write!(stdout, "{}\n{}", tables.servers(), tables.summary())?;
         }
         if let Some(out) = &self.out {
             std::fs::create_dir_all(out)
                 .with_context(|| format!("cannot make {}", out.display()))?;
-            write(&out.join("plan.json"), &format!("{:#}\n", told.json()))?;
-            write(&out.join("flows.csv"), &told.flows().to_csv())?;
-            write(&out.join("servers.csv"), &told.servers().to_csv())?;
+            write(&out.join("plan.json"), &format!("{:#}\n", tables.json()))?;
+            write(&out.join("flows.csv"), &tables.flows().to_csv())?;
+            write(&out.join("servers.csv"), &tables.servers().to_csv())?;
         }
         Ok(Exit::Success)
     }
@@ -90,13 +90,13 @@ fn alone(problem: &Problem) -> Result<Option<f64>, sampling::Error> {
     }
 }
 
-struct Told {
+struct PlanTables {
     problem: Problem,
     plan: sampling::Plan,
     local: Option<f64>,
 }
 
-impl Told {
+impl PlanTables {
     fn name(&self, server: usize) -> &str {
         self.problem.servers().get(server).map_or("", |one| &one.name)
     }

@@ -1,7 +1,7 @@
 //! `weir sampling run`: the closed loop on real servers. What it does is in `sampling_loop`.
 
+use super::collector_text;
 use super::text::{percent, read};
-use super::told;
 use crate::exit::Exit;
 use crate::signals;
 use agent::station::Processing;
@@ -173,10 +173,10 @@ impl Run {
                 })
             };
             let plans: Vec<Value> = verdicts.iter().map(verdict).collect();
-            let collected = driver.with_collector(|collector| told::json(collector, 10));
+            let collected = driver.with_collector(|collector| collector_text::json(collector, 10));
             json!({ "plans": plans, "collected": collected }).to_string() + "\n"
         } else {
-            driver.with_collector(|collector| told::text(collector, 10))
+            driver.with_collector(|collector| collector_text::text(collector, 10))
         };
         write!(std::io::stdout().lock(), "{text}")?;
         driver.stop()?;

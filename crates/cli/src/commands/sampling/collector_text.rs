@@ -1,4 +1,4 @@
-//! What a collector has to tell, with the largest flows.
+//! The results of a collector, with the largest flows, as text and as JSON.
 
 use agent::{Collector, Row};
 use report::Table;
