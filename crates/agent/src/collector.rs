@@ -1,7 +1,7 @@
-//! What samples say about the traffic: totals per agent, tenant and flow, with error bounds.
+//! Estimates traffic from samples: totals per agent, tenant and flow, with error bounds.
 //!
-//! It holds no socket: the caller receives datagrams and passes them in. Memory is bounded by [`Limits`]; what does not fit is
-//! counted under "others", never dropped from the totals.
+//! The collector holds no socket: the caller receives datagrams and passes the datagrams to the collector. [`Limits`]
+//! bound the memory. Traffic beyond the limits is counted as "others" and stays in the totals.
 
 use crate::error::Result;
 use crate::flow::FlowKey;
@@ -11,12 +11,12 @@ use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::str::FromStr;
 
-/// A tenant, known by its IPv4 addresses.
+/// A tenant. The collector knows a tenant by the tenant's IPv4 addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tenant {
     /// Its name.
     pub name: String,
-    /// Its network.
+    /// The tenant's network.
     pub network: Ipv4Addr,
     /// The network's prefix length, 0 to 32.
     pub prefix: u8,
@@ -25,7 +25,7 @@ pub struct Tenant {
 impl FromStr for Tenant {
     type Err = &'static str;
 
-    /// `red=10.1.0.0/16`; without a prefix it is one address.
+    /// The text is `red=10.1.0.0/16`; without a prefix length the network is one address.
     fn from_str(text: &str) -> Result<Tenant, &'static str> {
         let read = || {
             let (name, network) = text.split_once('=')?;
@@ -46,23 +46,23 @@ impl Tenant {
     }
 }
 
-/// How much a collector remembers.
+/// How much a collector stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Flows told apart.
+    /// The number of flows that get counters of their own.
     pub flows: usize,
-    /// Agents and sub-agents told apart.
+    /// The number of agents and sub-agents that get counters of their own.
     pub agents: usize,
 }
 
 impl Default for Limits {
-    /// 65,536 flows, 4,096 agents: some 15 MB.
+    /// 65,536 flows and 4,096 agents take about 15 MB.
     fn default() -> Limits {
         Limits { flows: 1 << 16, agents: 1 << 12 }
     }
 }
 
-/// Packets and bytes.
+/// Estimates of packets and bytes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Count {
     packets: Tally,
@@ -81,12 +81,12 @@ impl Count {
     }
 }
 
-/// One line of what was collected.
+/// One line of the collected traffic.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// Whose traffic.
+    /// The agent, tenant or flow of the traffic.
     pub name: String,
-    /// How many samples the estimates are made from.
+    /// The number of samples behind the estimates.
     pub samples: u64,
     /// Packets.
     pub packets: Estimate,
@@ -94,30 +94,32 @@ pub struct Row {
     pub bytes: Estimate,
 }
 
-/// How many sequence numbers behind the highest a datagram may come and still count as late, not as a restart's.
+/// The window of late datagrams: a datagram counts as late when its sequence number is less than this number below the
+/// highest sequence number. Beyond the window, the datagram may come from an agent that restarted.
 const WINDOW: u32 = 128;
 
-/// Datagrams of one sub-agent.
+/// The datagrams of one sub-agent.
 #[derive(Clone, Copy, Debug)]
 struct Stream {
     count: Count,
     /// The highest sequence number so far.
     last: u32,
-    /// Which have come: bit i is that of `last - i`.
+    /// The sequence numbers that arrived: bit i is the number `last - i`.
     seen: u128,
-    /// What follows a number that was far from the others: after a restart it comes next.
+    /// The sequence number after a number that was far from the others. After a restart of the agent, the next datagram
+    /// has this number.
     after_restart: Option<u32>,
     missing: u64,
 }
 
 impl Stream {
-    /// Nothing before its first datagram is missing.
+    /// Datagrams before the first received datagram do not count as missing.
     fn beginning_at(sequence: u32) -> Stream {
         let count = Count::default();
         Stream { count, last: sequence, seen: u128::MAX, after_restart: None, missing: 0 }
     }
 
-    /// Datagrams may overtake each other on the way: what was skipped is missing until it comes.
+    /// The network may reorder datagrams: a skipped datagram counts as missing until the datagram arrives.
     fn arrive(&mut self, sequence: u32) {
         let (ahead, behind) = (sequence.wrapping_sub(self.last), self.last.wrapping_sub(sequence));
         if behind < WINDOW {
@@ -129,10 +131,10 @@ impl Stream {
             self.seen = self.seen.checked_shl(ahead).unwrap_or(0) | 1;
             self.last = sequence;
         } else if self.after_restart == Some(sequence) {
-            // A restart tells nothing of what is missing.
+            // After a restart, the number of missing datagrams is unknown.
             (self.last, self.seen) = (sequence, u128::MAX);
         } else {
-            // One alone is very late, and the others go on behind it.
+            // A single datagram out of the window is very late; the numbers of the other datagrams continue.
             self.after_restart = Some(sequence.wrapping_add(1));
         }
     }
@@ -155,7 +157,8 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// An empty one; a sample belongs to the first tenant that has its source address.
+    /// An empty collector. A sample belongs to the first tenant whose network contains the source address of the
+    /// sample.
     #[must_use]
     pub fn new(tenants: Vec<Tenant>, limits: Limits) -> Collector {
         Collector {
@@ -173,10 +176,10 @@ impl Collector {
         }
     }
 
-    /// Adds a datagram. What precedes a fault in it is counted.
+    /// Adds a datagram. The samples before a fault in the datagram are counted.
     ///
     /// # Errors
-    /// [`crate::Error::Datagram`] says what is wrong; [`Collector::datagrams`] counts it.
+    /// [`crate::Error::Datagram`] describes the fault; [`Collector::datagrams`] counts the datagram.
     pub fn add(&mut self, bytes: &[u8]) -> Result<()> {
         let result = self.add_samples(bytes);
         self.datagrams += 1;
@@ -219,13 +222,13 @@ impl Collector {
         Ok(())
     }
 
-    /// All of it.
+    /// The total of all traffic.
     #[must_use]
     pub fn total(&self) -> Row {
         self.total.row("total".to_owned())
     }
 
-    /// By agent and sub-agent, in order.
+    /// The traffic by agent and sub-agent, in ascending order.
     #[must_use]
     pub fn agents(&self) -> Vec<Row> {
         let mut all: Vec<_> = self.by_agent.iter().collect();
@@ -236,7 +239,7 @@ impl Collector {
         with_others(all.into_iter().map(row).collect(), &self.other_agents)
     }
 
-    /// By tenant, in the order in which they were given; none where none were.
+    /// The traffic by tenant, in the order of the configuration. Without tenants the list is empty.
     #[must_use]
     pub fn tenants(&self) -> Vec<Row> {
         if self.tenants.is_empty() {
@@ -250,7 +253,7 @@ impl Collector {
         with_others(rows.collect(), &self.other_tenants)
     }
 
-    /// The `most` largest flows by packets, largest first, and all others together.
+    /// The `most` largest flows by packets, largest first; the last row is the sum of all other flows.
     #[must_use]
     pub fn flows(&self, most: usize) -> Vec<Row> {
         let mut all: Vec<_> = self.by_flow.iter().collect();
@@ -265,13 +268,14 @@ impl Collector {
         with_others(rows.collect(), &others)
     }
 
-    /// Datagrams that came, and of those the ones that were not whole sFlow v5.
+    /// The number of received datagrams, and the number of received datagrams that were not complete sFlow v5.
     #[must_use]
     pub fn datagrams(&self) -> (u64, u64) {
         (self.datagrams, self.rejected)
     }
 
-    /// Datagrams that did not come, by the gaps in their sequence numbers; one that comes late counts until then.
+    /// The number of missing datagrams, from the gaps in their sequence numbers. A late datagram counts as missing
+    /// until the datagram arrives.
     #[must_use]
     pub fn missing(&self) -> u64 {
         self.by_agent.values().map(|stream| stream.missing).sum()
@@ -323,7 +327,7 @@ mod tests {
                 .map(|(source, port)| udp(source, port))
                 .to_vec();
         collector.add(&datagram(&mut builder, &frames)).unwrap();
-        // One datagram is lost on the way.
+        // The network loses one datagram.
         datagram(&mut builder, &frames);
         collector.add(&datagram(&mut builder, &frames)).unwrap();
         assert_eq!(collector.missing(), 1);
@@ -350,7 +354,7 @@ mod tests {
         assert_eq!(collector.datagrams(), (4, 1));
     }
 
-    /// Headers of IP without Ethernet, and records of lengths and addresses without a header.
+    /// The samples are IP headers without Ethernet, and records of lengths and addresses without a header.
     #[test]
     fn what_has_no_ethernet_header_counts_too() {
         let head = "00000005000000010a0000090000000000000001000003e800000001";
@@ -380,7 +384,7 @@ mod tests {
                 20_000.0,
                 v6,
             ),
-            // Of a header of another protocol, here MPLS, at least the length.
+            // The header belongs to another protocol, here MPLS: at least the length counts.
             (
                 "0000003c",
                 raw("0000000100000001000000140000000d000000c80000000000000004", "00001140"),
@@ -389,9 +393,9 @@ mod tests {
             ),
             ("00000068", format!("00000002{ethernet}{of_ipv4}"), 20_000.0, v4),
             ("00000080", format!("00000002{ethernet}{of_ipv6}"), 20_000.0, v6),
-            // Without Ethernet's, the length of IP is what is known.
+            // Without an Ethernet length, the collector knows only the length of the IP packet.
             ("00000048", format!("00000001{of_ipv4}"), 18_200.0, v4),
-            // A header says more than a record, in whatever order they stand.
+            // The collector prefers a header to a record, in either order.
             (
                 "00000094",
                 format!("00000002{of_ipv6}000000010000002c0000000b000000c8000000000000001c{ipv4}"),
@@ -409,7 +413,7 @@ mod tests {
             assert_eq!((total.packets.total, total.bytes.total), (100.0, bytes), "{text}");
             assert_eq!(collector.flows(9)[0].name, flow, "{text}");
             assert_eq!(collector.tenants()[0].samples, u64::from(flow == v4), "{text}");
-            // Cut anywhere it is an error or less, never a panic.
+            // A datagram that is cut at any byte gives an error or fewer samples, and never a panic.
             (0..datagram.len()).for_each(|end| drop(collector.add(&datagram[..end])));
         }
     }
@@ -423,7 +427,7 @@ mod tests {
             (&[1, 2, 4, 3, 5, 6, 8, 7][..], 0),
             (&[1, 2, 4, 5], 1),
             (&[1, 5, 3], 2),
-            // What comes twice does not stand for another.
+            // A repeated datagram does not replace a missing datagram.
             (&[1, 4, 4, 3, 3], 1),
             (&[7, 6, 8], 0),
             (&[u32::MAX - 1, 0, u32::MAX, 2, 1], 0),

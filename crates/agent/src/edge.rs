@@ -1,6 +1,6 @@
-//! The edge daemon: drives [`Control`] with the kernel's counters and the other agents' datagrams.
+//! The edge daemon: gives [`Control`] the kernel's counters and the datagrams of the other agents.
 //!
-//! One thread, one loop; nothing is shared:
+//! The daemon has one thread with one loop and shares no data:
 //!
 //! ```text
 //!   every 5 ms:  for each VNIC: Shaper::counters, Shaper::received ──▶ Control::handle_counters
@@ -9,15 +9,17 @@
 //!   in between:  UDP ══▶ Sessions::open ──▶ Control::handle_message ──▶ poll_ceiling ──▶ Shaper::set_ceiling
 //! ```
 //!
-//! What is bounded: a datagram in 1,232 bytes, what is sent in one step by the pairs of VNICs, what is received by half of
-//! the time until the next step; the socket's buffer loses what comes beyond, and the next report makes up for it.
+//! Bounds: a datagram has at most 1,232 bytes; the number of pairs of VNICs bounds the datagrams sent in one step; half
+//! of the time until the next step bounds the time for received datagrams. Datagrams beyond that bound overflow the
+//! socket's buffer and are lost; the next report replaces a lost report.
 //!
-//! That thread runs before ordinary ones where the user may ask for it (`CAP_SYS_NICE`): on a server whose cores are full,
-//! grants would lapse while it waits for its turn. A flood of datagrams has at most half of a core.
+//! The thread runs before ordinary threads where the user has the permission (`CAP_SYS_NICE`). Otherwise, on a server
+//! whose cores are full, grants would expire while the thread waits for a core. A flood of datagrams takes at most half
+//! of a core.
 //!
-//! An interface that goes away, or whose shaper somebody removes, is tried again every second; the others go on. Dropping
-//! an [`Edge`] gives every interface back as it was. For an agent that is killed there is [`fall_back`], which a process
-//! beside it calls.
+//! When an interface goes away, or somebody removes the interface's shaper, the daemon tries again every second; the
+//! other interfaces continue. Dropping an [`Edge`] restores every interface. For an agent that was killed, a process
+//! beside the agent calls [`fall_back`].
 
 use crate::error::{Error, Result};
 use crate::eyeq::{Control, Oddities, Vnic};
@@ -34,99 +36,100 @@ use std::os::linux::fs::MetadataExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time;
 
-/// From step to step.
+/// The time from step to step.
 const INTERVAL: Duration = Duration::from_millis(5);
-/// Of which at most so much is spent on datagrams.
+/// The most time per interval for received datagrams.
 const HEARING: Duration = Duration::from_micros(2_500);
-/// How often an interface that went away is looked for.
+/// The time between two attempts to find a missing interface.
 const RETRY: Duration = Duration::from_secs(1);
-/// What happened and nobody asked for yet.
+/// The most events that wait for [`Edge::take_events`].
 const MOST_EVENTS: usize = 256;
 
-/// A virtual interface, and where it is.
+/// A virtual interface and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
-    /// Its name, for people.
+    /// The name of the VNIC, for people.
     pub name: String,
-    /// Its hardware address.
+    /// The hardware address of the VNIC.
     pub mac: MacAddress,
-    /// What it may send, and receive.
+    /// The bandwidth of the VNIC, for sending and for receiving.
     pub bandwidth: Bandwidth,
     /// VNICs of one tenant send to each other.
     pub tenant: String,
-    /// Which agent serves it.
+    /// The agent that serves the VNIC.
     pub agent: String,
-    /// The network namespace of its interface on that agent's machine; the agent's own if there is none.
+    /// The network namespace of the VNIC's interface on the agent's machine; `None` is the agent's own namespace.
     pub namespace: Option<String>,
-    /// The interface at whose egress its frames leave.
+    /// The interface at whose egress the VNIC's frames leave.
     pub interface: String,
 }
 
-/// What an agent has to know.
+/// The settings of an agent.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Its own name.
+    /// The agent's own name.
     pub own: String,
-    /// All VNICs of the fabric, others' too.
+    /// All VNICs of the fabric, also the VNICs of other agents.
     pub vnics: Vec<Site>,
-    /// Where it hears the other agents; not needed by one that serves all.
+    /// The address at which the agent receives datagrams of other agents. An agent that serves all VNICs needs no
+    /// address.
     pub listen: Option<SocketAddr>,
-    /// Where the others are.
+    /// The names and addresses of the other agents.
     pub peers: Vec<(String, SocketAddr)>,
-    /// Who is told the rates.
+    /// The name and address of the hypervisor that gets the rates.
     pub hypervisor: Option<(String, SocketAddr)>,
-    /// What agents prove themselves with; needed as soon as there is somebody to talk to.
+    /// The key that authenticates agents. An agent with a peer or a hypervisor needs a key.
     pub key: Option<EdgeKey>,
 }
 
-/// A VNIC of this agent, as it is now.
+/// The present state of a VNIC of this agent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Status {
-    /// Its name.
+    /// The name of the VNIC.
     pub name: String,
-    /// What it receives.
+    /// The rate that the VNIC receives.
     pub received: Bandwidth,
-    /// What it sends to other VNICs.
+    /// The rate that the VNIC sends to other VNICs.
     pub sent: Bandwidth,
-    /// Whether its senders are held to their shares.
+    /// Whether grants limit the VNIC's senders to their shares.
     pub congested: bool,
-    /// Whether its interface is there, with its shaper.
+    /// Whether the interface is present and has a shaper.
     pub shaped: bool,
-    /// To whom it sends: the name, what goes there, and the most that may.
+    /// The destinations of the VNIC: name, present rate, ceiling.
     pub destinations: Vec<(String, Bandwidth, Bandwidth)>,
 }
 
-/// What was counted since the start.
+/// Counters since the start of the agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Steps of the loop, and those of them that came more than an interval late.
+    /// Steps of the loop.
     pub steps: u64,
-    /// See there.
+    /// Steps that began more than an interval late.
     pub late: u64,
-    /// Datagrams that were sent, and those that the kernel did not take.
+    /// Datagrams that the kernel accepted for sending.
     pub sent: u64,
-    /// See there.
+    /// Datagrams that the kernel did not accept for sending.
     pub unsent: u64,
-    /// Datagrams that were taken.
+    /// Received datagrams that the agent accepted.
     pub taken: u64,
-    /// Not of our making: garbage, or another key.
+    /// Received datagrams with garbage, or with another key.
     pub garbage: u64,
-    /// From or to somebody whom nobody named.
+    /// Received datagrams from or to an agent that the settings do not name.
     pub strangers: u64,
-    /// Before their peer was greeted, or from an earlier life.
+    /// Received datagrams that came before the greeting of their peer, or from before a restart of their peer.
     pub unplaced: u64,
-    /// Taken before.
+    /// Received datagrams that the agent had accepted before.
     pub repeated: u64,
-    /// Entries of datagrams that were taken.
+    /// Refused entries of accepted datagrams.
     pub oddities: Oddities,
 }
 
-/// What to do for an interface whose agent was killed.
+/// The fallback for an interface whose agent was killed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fallback {
     /// The interface's network namespace.
     pub namespace: Option<String>,
-    /// What it was shaped to.
+    /// The shape that the agent's shaper had.
     pub shape: Shape,
 }
 
@@ -146,7 +149,7 @@ struct Place {
     site: Site,
     shape: Shape,
     shaper: Option<Shaper>,
-    /// The namespace's identity: a name may be given again.
+    /// The identity of the namespace: a new namespace may get the same name.
     identity: Option<(u64, u64)>,
     looked: Instant,
 }
@@ -158,12 +161,12 @@ struct Wire {
 }
 
 impl Edge {
-    /// Shapes every interface of this agent's VNICs.
+    /// Shapes the interface of every VNIC of this agent.
     ///
     /// # Errors
-    /// [`Error::Option`] for settings that contradict each other; [`Error::Shaping`] when the kernel lacks something, an
-    /// interface is shaped by somebody else, or there is no privilege; [`Error::Packet`] when an interface or namespace
-    /// is not there. What was made until then is removed.
+    /// [`Error::Option`] when settings contradict each other. [`Error::Shaping`] when the kernel lacks a feature,
+    /// another program shapes an interface, or the process lacks privileges. [`Error::Packet`] when an interface or
+    /// namespace is missing. An error leaves no shaper behind.
     pub fn open(settings: &Settings) -> Result<Edge> {
         check(settings)?;
         check_kernel()?;
@@ -204,17 +207,18 @@ impl Edge {
                 identity: None,
                 looked: Instant::default(),
             };
-            // If one fails, dropping the edge gives back those before it.
+            // If one interface fails, dropping the edge restores the interfaces before it.
             place.install().map_err(|error| place.explain(error))?;
             edge.places.push(place);
         }
         Ok(edge)
     }
 
-    /// Runs until `stop`, and calls `observe` after every step. The calling thread comes before ordinary ones from then on.
+    /// Runs until `stop` is set, and calls `observe` after every step. From then on, the calling thread runs before
+    /// ordinary threads.
     ///
     /// # Errors
-    /// What `observe` returns, and [`Error::Io`] when the socket fails for good.
+    /// Errors of `observe`, and [`Error::Io`] when the socket fails for good.
     pub fn run<E: From<Error>>(
         &mut self,
         stop: &AtomicBool,
@@ -230,7 +234,7 @@ impl Edge {
             next += INTERVAL;
             let now = time::Instant::now();
             if next + INTERVAL < now {
-                // What was missed is not made up for: counters and clock tell all.
+                // The loop skips missed steps: counters and clock cover the time of the missed steps.
                 self.counts.late += 1;
                 next = now;
             }
@@ -239,7 +243,7 @@ impl Edge {
         Ok(())
     }
 
-    /// This agent's VNICs as they are now.
+    /// The present state of this agent's VNICs.
     pub fn status(&self) -> Vec<Status> {
         let name =
             |mac: MacAddress| self.names.get(&mac).cloned().unwrap_or_else(|| mac.to_string());
@@ -260,22 +264,22 @@ impl Edge {
         self.places.iter().map(status).collect()
     }
 
-    /// What was counted.
+    /// The counters since the start.
     pub fn counts(&self) -> Counts {
         Counts { oddities: self.control.oddities(), ..self.counts }
     }
 
-    /// Where it is heard, if it listens.
+    /// The agent's socket address, if the agent listens.
     pub fn address(&self) -> Option<SocketAddr> {
         self.wire.as_ref().and_then(|wire| wire.socket.local_addr().ok())
     }
 
-    /// What happened since somebody last asked, in sentences.
+    /// Takes the events since the last call; each event is a sentence.
     pub fn take_events(&mut self) -> Vec<String> {
         self.events.drain(..).collect()
     }
 
-    /// What is to be done for its interfaces if it is killed.
+    /// The fallbacks for this agent's interfaces, for the case that the agent is killed.
     pub fn fallbacks(&self) -> Vec<Fallback> {
         let fallback = |place: &Place| Fallback {
             namespace: place.site.namespace.clone(),
@@ -284,10 +288,10 @@ impl Edge {
         self.places.iter().map(fallback).collect()
     }
 
-    /// Gives every interface back as it was.
+    /// Restores every interface.
     ///
     /// # Errors
-    /// The first that the kernel refused; the others are given back nonetheless.
+    /// The first error of the kernel. The other interfaces are restored nonetheless.
     pub fn close(mut self) -> Result<()> {
         self.restore()
     }
@@ -296,7 +300,7 @@ impl Edge {
         let mut outcome = Ok(());
         for place in &mut self.places {
             if let Some(mut shaper) = place.shaper.take() {
-                // An interface that is gone took its shaper along.
+                // The shaper of an interface disappears with the interface.
                 let removed = if place.is_there() { shaper.remove() } else { Ok(()) };
                 outcome = outcome.and(removed);
             }
@@ -339,7 +343,7 @@ impl Edge {
         self.apply(now);
     }
 
-    /// Takes what comes until that time.
+    /// Receives datagrams until the time `until`.
     fn listen(&mut self, until: time::Instant) -> Result<()> {
         let Some(wire) = &self.wire else {
             std::thread::sleep(until.saturating_duration_since(time::Instant::now()));
@@ -357,7 +361,7 @@ impl Edge {
                 std::thread::sleep(left);
                 return Ok(());
             }
-            // Rounded up: a wake-up too early would only ask again.
+            // The timeout is rounded up: after a timeout that is too short, the loop would only poll again.
             let ms = u16::try_from(left.as_micros().div_ceil(1000)).unwrap_or(u16::MAX);
             let mut wanted = [PollFd::new(socket.as_fd(), PollFlags::POLLIN)];
             match poll(&mut wanted, PollTimeout::from(ms)) {
@@ -368,7 +372,7 @@ impl Edge {
             let began = time::Instant::now();
             match socket.recv(&mut buffer) {
                 Ok(length) => self.take(buffer.get(..length).unwrap_or_default()),
-                // A peer that is down answers by ICMP.
+                // A peer that is down causes an ICMP error.
                 Err(error) if error.kind() == ErrorKind::ConnectionRefused => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                 Err(error) => return Err(Error::io("hear the other agents", error)),
@@ -415,15 +419,15 @@ impl Edge {
 
 impl Drop for Edge {
     fn drop(&mut self) {
-        // Nobody is left to be told; `close` tells.
+        // Nobody can receive an error of `drop`; `close` returns the error.
         let _ = self.restore();
     }
 }
 
-/// What a look at a VNIC's interface shows.
+/// The result of a check of a VNIC's interface.
 enum Look {
     Counters(Vec<crate::shaper::Counters>, u64),
-    /// It was away, and has a shaper again.
+    /// The interface was missing, and has a shaper again.
     Returned,
 }
 
@@ -441,12 +445,12 @@ impl Place {
             self.looked = now;
         }
         if self.shaper.is_some() && is_due && !self.is_there() {
-            // Our sockets would keep a namespace alive that somebody removed.
+            // Our sockets would keep a namespace alive after its removal.
             self.shaper = None;
             return Err(Error::Shaping("its network namespace was removed".to_owned()));
         }
         let Some(shaper) = &mut self.shaper else {
-            // That it is still away was told when it went.
+            // The agent reported the missing interface when the interface disappeared.
             let is_back = is_due && self.install().is_ok();
             return Ok(is_back.then_some(Look::Returned));
         };
@@ -502,13 +506,13 @@ impl Wire {
         let Some(address) = self.addresses.get(&to) else { return };
         match self.socket.send_to(datagram, address) {
             Ok(_) => counts.sent += 1,
-            // The next step says it again.
+            // The next step sends the report again.
             Err(_) => counts.unsent += 1,
         }
     }
 }
 
-/// Gives every destination the VNIC's whole bandwidth on interfaces whose agent was killed; what could not be done.
+/// Gives every destination the VNIC's whole bandwidth on interfaces whose agent was killed. The result has the errors.
 pub fn fall_back(fallbacks: &[Fallback]) -> Vec<Error> {
     let one = |fallback: &Fallback| {
         let shape = fallback.shape.clone();
@@ -530,7 +534,7 @@ fn note(events: &mut VecDeque<String>, event: String) {
     }
 }
 
-/// What cannot be meant.
+/// Refuses settings that contradict each other.
 fn check(settings: &Settings) -> Result<()> {
     let wrong = |message: String| Err(Error::Option(message));
     let own = &settings.own;

@@ -1,4 +1,4 @@
-//! What can go wrong, each in one sentence.
+//! The errors of this crate; each error is one sentence.
 
 use std::fmt;
 use std::io;
@@ -6,26 +6,26 @@ use std::io;
 /// This crate's results.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What can go wrong on a server.
+/// An error on a server.
 #[derive(Debug)]
 pub enum Error {
     /// An option cannot be used.
     Option(String),
-    /// The configuration file cannot be read, or says what cannot be done.
+    /// The configuration file cannot be read, or asks for an impossible setting.
     Config(String),
-    /// A datagram is not sFlow v5: the sender's fault.
+    /// A datagram is not sFlow v5; the sender is at fault.
     Datagram(String),
-    /// Open vSwitch's database said no, or nothing understandable: the peer's fault.
+    /// Open vSwitch's database refused a request or sent an invalid reply; the peer is at fault.
     Database(String),
     /// The interface or its ring failed.
     Packet(packet::Error),
-    /// Shaping an interface failed: the kernel lacks something, or somebody else shapes it.
+    /// Shaping an interface failed: the kernel lacks a feature, or another program shapes the interface.
     Shaping(String),
     /// A system call failed.
     Io {
-        /// What was attempted.
+        /// The attempted action.
         action: String,
-        /// The operating system's answer.
+        /// The error of the operating system.
         source: io::Error,
     },
 }
@@ -58,7 +58,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            // Its sentence is ours.
+            // The text of `packet::Error` is the text of this error.
             Error::Packet(error) => error.source(),
             Error::Io { source, .. } => Some(source),
             _ => None,

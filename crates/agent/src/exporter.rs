@@ -1,4 +1,4 @@
-//! Sends datagrams to a collector, many per system call. A collector that is down costs nothing but its samples.
+//! Sends datagrams to a collector, many datagrams per system call. When a collector is down, only its samples are lost.
 
 use crate::error::{Error, Result};
 use crate::sflow::{DatagramBuilder, Origin};
@@ -11,17 +11,17 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::time::Instant;
 
-/// How many datagrams wait at the most.
+/// The most datagrams that wait.
 const BATCH: usize = 64;
 
-/// What became of samples.
+/// Counters of an exporter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
-    /// Samples that were put into datagrams.
+    /// Samples that the exporter put into datagrams.
     pub samples: u64,
-    /// Datagrams that the kernel took.
+    /// Datagrams that the kernel accepted.
     pub datagrams: u64,
-    /// Datagrams that it did not take: its buffer was full, or nobody listens there.
+    /// Datagrams that the kernel did not accept: its buffer was full, or no process listens at the collector's address.
     pub lost: u64,
 }
 
@@ -33,16 +33,16 @@ pub struct Exporter {
     filled: usize,
     started: Instant,
     sent: Sent,
-    /// Until the kernel says that it cannot.
+    /// True until the kernel refuses UDP segmentation.
     can_segment: bool,
 }
 
 impl Exporter {
-    /// To `collector`, samples of `origin` that are taken at the rate 1/`one_in`. The socket belongs to the calling
+    /// An exporter to `collector`, for samples of `origin` at the rate 1/`one_in`. The socket belongs to the calling
     /// thread's network namespace.
     ///
     /// # Errors
-    /// [`Error::Io`] when there is no way to the collector.
+    /// [`Error::Io`] when there is no route to the collector.
     pub fn new(collector: SocketAddr, origin: Origin, one_in: f64) -> Result<Exporter> {
         let here: SocketAddr = if collector.is_ipv4() {
             (std::net::Ipv4Addr::UNSPECIFIED, 0).into()
@@ -73,7 +73,7 @@ impl Exporter {
         self.sent.samples += 1;
     }
 
-    /// The same for a sample taken at a rate of its own: 1/`one_in`.
+    /// Adds a sample with its own rate 1/`one_in`.
     pub fn add_at(&mut self, header: &[u8], length: usize, one_in: f64) {
         if self.builder.is_full_for(header.len()) {
             self.finish_datagram();
@@ -82,18 +82,18 @@ impl Exporter {
         self.sent.samples += 1;
     }
 
-    /// States with the next samples how many were lost so far.
+    /// Sets the number of lost samples so far, for the next samples.
     pub fn set_drops(&mut self, drops: u64) {
         self.builder.set_drops(drops);
     }
 
-    /// Sends what waits, however little.
+    /// Sends all waiting samples.
     pub fn flush(&mut self) {
         self.finish_datagram();
         self.send();
     }
 
-    /// What became of samples so far.
+    /// The counters so far.
     #[must_use]
     pub fn sent(&self) -> Sent {
         self.sent
@@ -129,12 +129,12 @@ impl Exporter {
                     self.sent.datagrams += count as u64;
                 }
                 Err(Errno::EINTR) => {}
-                // ECONNREFUSED tells of an earlier datagram; these have not been tried.
+                // ECONNREFUSED belongs to an earlier datagram; the kernel did not try the present datagrams.
                 Err(Errno::ECONNREFUSED) => {
                     self.sent.lost += tried as u64;
                     from += tried;
                 }
-                // A kernel or a way that cannot cut a buffer into datagrams.
+                // The kernel or the route cannot segment a buffer into datagrams.
                 Err(Errno::EINVAL | Errno::EIO | Errno::EOPNOTSUPP | Errno::EMSGSIZE) if as_one => {
                     self.can_segment = false;
                 }
@@ -147,7 +147,7 @@ impl Exporter {
         self.filled = 0;
     }
 
-    /// One pass through the kernel's network code for all of them, which it cuts apart at the end (UDP_SEGMENT).
+    /// All datagrams pass the kernel's network code once; the kernel segments the buffer at the end (UDP_SEGMENT).
     fn send_as_one(&mut self, from: usize, count: usize) -> Result<usize, Errno> {
         let batch = self.waiting.get(from..from + count).unwrap_or_default();
         let size = batch.first().map_or(0, |one| one.len() as u16);
@@ -160,7 +160,7 @@ impl Exporter {
 
     fn send_one_by_one(&mut self, from: usize) -> Result<usize, Errno> {
         let batch = self.waiting.get(from..self.filled).unwrap_or_default();
-        // Made for each batch: it holds pointers, and would tie the exporter to one thread.
+        // The headers hold pointers and would tie the exporter to one thread. Therefore each batch gets new headers.
         let mut headers = MultiHeaders::<SockaddrStorage>::preallocate(BATCH, None);
         let slices: Vec<[IoSlice<'_>; 1]> = batch.iter().map(|one| [IoSlice::new(one)]).collect();
         let nobody: Vec<Option<SockaddrStorage>> = vec![None; batch.len()];
@@ -170,13 +170,14 @@ impl Exporter {
     }
 }
 
-/// Fewer are as quickly sent one by one.
+/// Fewer datagrams are sent as quickly one by one.
 const WORTH_SEGMENTING: usize = 3;
-/// What a UDP datagram may have before it is cut, and into how many.
+/// The most bytes of a buffer before segmentation, and the most segments.
 const LARGEST_UNCUT: usize = 65_000;
 const MOST_CUTS: usize = 64;
 
-/// How many of the first datagrams the kernel can cut from one buffer: all of one size, but for a smaller one at the end.
+/// The number of first datagrams that the kernel can segment from one buffer. All datagrams have one size; only the
+/// last datagram may be smaller.
 fn alike(waiting: &[Vec<u8>]) -> usize {
     let size = waiting.first().map_or(0, Vec::len);
     let most = (LARGEST_UNCUT / size.max(1)).min(MOST_CUTS);
@@ -207,7 +208,7 @@ mod tests {
         assert_eq!(alike(&many), MOST_CUTS);
     }
 
-    /// However they are sent, datagrams arrive whole and in order.
+    /// Datagrams arrive complete and in order, with segmentation and without segmentation.
     #[test]
     fn datagrams_arrive() {
         let collector = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -216,7 +217,7 @@ mod tests {
             let origin = Origin { agent: [192, 0, 2, 1].into(), sub_agent: 0, interface: 1 };
             let mut exporter = Exporter::new(collector.local_addr().unwrap(), origin, 1.0).unwrap();
             exporter.can_segment = can_segment;
-            // Of headers of one length, and then of two.
+            // First all headers have one length, then two lengths.
             (0..150).for_each(|_| exporter.add(&[1; 128], 200));
             (0..15_usize).for_each(|turn| exporter.add(&vec![2; 60 + turn % 2 * 40], 100));
             exporter.flush();

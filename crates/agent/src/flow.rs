@@ -1,20 +1,20 @@
-//! Which flow a sampled header belongs to.
+//! Finds the flow of a sampled header.
 
 use std::fmt;
 use std::net::IpAddr;
 
-/// A flow: addresses, protocol, and ports where the protocol has them.
+/// A flow: addresses, protocol, and ports if the protocol has ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FlowKey {
-    /// The sender.
+    /// The address of the sender.
     pub source: IpAddr,
-    /// The receiver.
+    /// The address of the receiver.
     pub destination: IpAddr,
-    /// IP's protocol number.
+    /// The protocol number of IP.
     pub protocol: u8,
-    /// 0 where there is none, as in a fragment that is not the first.
+    /// The source port; 0 for a packet without ports, such as a fragment that is not the first fragment.
     pub source_port: u16,
-    /// 0 where there is none.
+    /// The destination port; 0 for a packet without ports.
     pub destination_port: u16,
 }
 
@@ -23,7 +23,8 @@ const UDP: u8 = 17;
 const SCTP: u8 = 132;
 
 impl FlowKey {
-    /// Reads an Ethernet frame's first bytes, with at most two VLAN tags; `None` where it is no IP or too short.
+    /// Reads the first bytes of an Ethernet frame with at most two VLAN tags; `None` for a frame that is too short or
+    /// not IP.
     #[must_use]
     pub fn of(frame: &[u8]) -> Option<FlowKey> {
         let mut at = 12;
@@ -42,7 +43,7 @@ impl FlowKey {
         }
     }
 
-    /// Reads an IPv4 packet's first bytes.
+    /// Reads the first bytes of an IPv4 packet.
     #[must_use]
     pub fn of_ipv4(packet: &[u8]) -> Option<FlowKey> {
         let length = usize::from(packet.first()? & 0x0f) * 4;
@@ -54,12 +55,12 @@ impl FlowKey {
         Some(with_ports(source, destination, protocol, rest))
     }
 
-    /// Reads an IPv6 packet's first bytes.
+    /// Reads the first bytes of an IPv6 packet.
     #[must_use]
     pub fn of_ipv6(packet: &[u8]) -> Option<FlowKey> {
         let address = |at: usize| Some(IpAddr::from(*packet.get(at..)?.first_chunk::<16>()?));
         let (source, destination) = (address(8)?, address(24)?);
-        // Extension headers name the flow as well as is needed: by the first of them.
+        // The number of the first extension header is enough as the protocol of the flow.
         Some(with_ports(source, destination, *packet.get(6)?, packet.get(40..)))
     }
 }

@@ -1,13 +1,13 @@
 #![forbid(unsafe_code)]
-//! What runs on a server: shapers and meters of virtual interfaces; samplers, their output, and the collector that reads
-//! it.
+//! Runs on a server: shapers and meters of virtual interfaces; samplers, their output, and the collector that reads the
+//! output.
 //!
 //! ```text
-//!   interface ══ Shaper, meters (netlink) ◀──▶ eyeq::Control: who may send how much to whom ◀── edge::Edge ══ UDP ══▶ agents
+//!   interface ══ Shaper, meters (netlink) ◀──▶ eyeq::Control: the rates between VNICs ◀── edge::Edge ══ UDP ══▶ agents
 //! ```
 //!
-//! * [`edge`] is the daemon: it drives [`eyeq`], which is pure, with what [`shaper`]
-//!   and [`fabric::meter`] read and other agents say.
+//! * [`edge`] is the daemon: it gives [`eyeq`], which has no I/O, the counters of [`shaper`] and [`fabric::meter`] and
+//!   the messages of other agents.
 //!
 //! ```text
 //!   interface ══ Sampler (kernel draws, only samples are copied) ──▶ DatagramBuilder ──▶ Exporter ══ UDP ══▶ Collector
@@ -15,23 +15,23 @@
 //!   interface ══ mirror (tc: the kernel draws and clones) ══ VXLAN ══▶ another server's Sampler
 //! ```
 //!
-//! * [`Sampler`] reads a random sample of an interface's frames: a socket filter with the kernel's random numbers, into
-//!   a ring.
-//! * [`sflow`] writes and reads sFlow v5; [`Exporter`] sends it, many datagrams per system call.
-//! * [`ovsdb`] tells Open vSwitch to sample by itself.
-//! * [`standing`]: samplers of either kind that go on beside an agent's other work.
-//! * [`remains`]: what an agent that is killed leaves behind, and the end of it.
-//! * [`mirror`] writes down, for `tc`, which random share of an interface's frames goes where, each frame to at most one
-//!   place.
-//! * [`station`]: one server's part of a plan that all servers enact together: what receives, what sends, step by step.
-//! * [`Tagging`] holds an interface in a VLAN.
-//! * [`Collector`] estimates totals, per agent, tenant and flow, with their error bounds.
+//! * [`Sampler`] reads a random sample of an interface's frames: a socket filter draws the kernel's random numbers and
+//!   copies sampled frames into a ring.
+//! * [`sflow`] writes and reads sFlow v5; [`Exporter`] sends sFlow v5, many datagrams per system call.
+//! * [`ovsdb`] configures sFlow of Open vSwitch.
+//! * [`standing`]: samplers of both kinds that run beside the other tasks of an agent.
+//! * [`remains`]: the state that a killed agent leaves behind, and the removal of that state.
+//! * [`mirror`] writes the commands of `tc` that mirror random shares of an interface's frames to destinations; each
+//!   frame goes to at most one destination.
+//! * [`station`]: one server's part of a plan that all servers enact together: receivers and filters, step by step.
+//! * [`Tagging`] puts an interface into a VLAN.
+//! * [`Collector`] estimates totals per agent, tenant and flow, with error bounds.
 //!
-//! [`config`] is the file that says what each agent does.
+//! [`config`] reads the file with the tasks of each agent.
 //!
-//! It deliberately does not plan (that is `sampling`) and runs no program (that is `lab`).
+//! This crate does not plan (the crate `sampling` plans) and runs no program (the crate `lab` runs programs).
 //!
-//! Start reading at [`edge::Edge`] for bandwidth, at [`Sampler`] and [`Collector`] for sampling.
+//! Start reading at [`edge::Edge`] for bandwidth, and at [`Sampler`] and [`Collector`] for sampling.
 
 mod collector;
 pub mod config;

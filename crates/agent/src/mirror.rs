@@ -1,8 +1,9 @@
-//! Which random share of an interface's frames goes where, as input for `tc -batch`.
+//! Writes input for `tc -batch` that mirrors random shares of an interface's frames to destinations.
 //!
-//! One filter per destination, in the order of `prio`. Each draws a number; the first that matches ends the search, so a
-//! frame goes to at most one destination (assumption A3 of the paper), whatever the numbers are. The k-th filter is only
-//! asked about frames that none before it took, so its own limit is the conditional share s_k / (1 − s_1 − … − s_{k−1}).
+//! There is one filter per destination, in the order of `prio`. Each filter draws a random number; the first filter
+//! that matches ends the search. Therefore a frame goes to at most one destination (assumption A3 of the paper) for any
+//! random numbers. The k-th filter sees only frames that no earlier filter took, so the limit of the k-th filter is the
+//! conditional share s_k / (1 − s_1 − … − s_{k−1}).
 //!
 //! ```text
 //!   ingress of eth1 ── prio 1: draw < s₁ ────────────▶ clone to "capture": sampled here
@@ -10,9 +11,9 @@
 //!                 └── none: the frame goes on, as all of them do
 //! ```
 //!
-//! **Loops are impossible**: filters stand on named interfaces of virtual machines only, never on a destination
-//! ([`script`] refuses), and no filter takes VXLAN datagrams, so a mirrored frame that passes a sampled interface inside
-//! its VXLAN envelope is not mirrored again.
+//! **Loops are impossible.** Filters are only on named interfaces of virtual machines, and never on a destination:
+//! [`script`] refuses such a destination. No filter takes VXLAN datagrams. Therefore a mirrored frame inside VXLAN that
+//! passes a sampled interface is not mirrored again.
 
 use crate::error::{Error, Result};
 use packet::{Filter, RandomSample};
@@ -22,22 +23,23 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 
-/// VXLAN's registered port.
+/// The registered port of VXLAN.
 pub const VXLAN_PORT: u16 = 4789;
 
 /// A share of an interface's frames, and the interface that gets clones of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Destination {
-    /// Of all frames, or of the tenant's, 0 to 1.
+    /// The share of all frames, or of the tenant's frames, 0 to 1.
     pub share: f64,
-    /// Whose frames: of those from this IPv4 network (address and prefix length) only, where tenants have rates of
-    /// their own; `None` for everybody's.
+    /// The IPv4 network (address and prefix length) of the frames, where tenants have their own rates; `None` for the
+    /// frames of all tenants.
     pub tenant: Option<(Ipv4Addr, u8)>,
-    /// Such as a VXLAN interface, or one end of a veth pair.
+    /// The interface that gets the clones, such as a VXLAN interface or one end of a veth pair.
     pub interface: String,
 }
 
-/// Where a plan's rates send one server's frames: `interface` names the way to each processor, the server's own included.
+/// The destinations of one server's frames in a plan. The function `interface` names the interface towards each
+/// processor, also towards the server's own processor.
 #[must_use]
 pub fn of_plan(
     plan: &Plan,
@@ -53,21 +55,21 @@ pub fn of_plan(
     own.map(destination).collect()
 }
 
-/// What takes an earlier script's filters away; `tc` fails where there are none.
+/// The command that removes the filters of an earlier script; `tc` fails when there are no filters.
 ///
 /// # Errors
-/// [`Error::Option`] when that is no name of an interface.
+/// [`Error::Option`] when `interface` is not a valid name of an interface.
 pub fn clear(interface: &str) -> Result<String> {
     check_name(interface)?;
     Ok(format!("qdisc del dev {interface} clsact\n"))
 }
 
-/// Puts filters at the ingress of `interface`, which has no `clsact` yet.
+/// Writes commands that add filters at the ingress of `interface`; the interface has no `clsact` yet.
 ///
 /// # Errors
-/// [`Error::Option`] when shares are not within 0 to 1 or sum to more, a name is none of an interface, or an interface
-/// would be mirrored to itself or to one that is itself `sampled`, or two tenants have an address in common: a frame would
-/// be drawn for twice.
+/// [`Error::Option`] when shares are not within 0 to 1 or their sum is more than 1; when a name is not a valid name of
+/// an interface; when an interface would be mirrored to itself or to a `sampled` interface; or when two tenants have a
+/// common address, because two filters would draw for the same frame.
 pub fn script(interface: &str, destinations: &[Destination], sampled: &[&str]) -> Result<String> {
     let mut script = String::new();
     check_name(interface)?;
@@ -108,7 +110,8 @@ pub fn script(interface: &str, destinations: &[Destination], sampled: &[&str]) -
     Ok(script)
 }
 
-/// A frame is to be drawn for as one tenant's: their networks are apart, and no share without a tenant stands beside a tenant's.
+/// Refuses tenants with common addresses: a frame belongs to one tenant only. A share without a tenant excludes shares
+/// with a tenant.
 fn check_tenants(destinations: &[Destination]) -> Result<()> {
     let mask = |prefix: u8| u32::MAX.checked_shl(32 - u32::from(prefix.min(32))).unwrap_or(0);
     let meet = |a: Option<(Ipv4Addr, u8)>, b: Option<(Ipv4Addr, u8)>| match (a, b) {
@@ -128,7 +131,7 @@ fn check_tenants(destinations: &[Destination]) -> Result<()> {
     Ok(())
 }
 
-/// What Linux takes for an interface's name, and nothing that `tc` would take for something else.
+/// Accepts names that Linux allows for an interface and that `tc` cannot take for another word.
 fn check_name(name: &str) -> Result<()> {
     let fine = |c: char| c.is_ascii_alphanumeric() || "-_.@".contains(c);
     if (1..=15).contains(&name.len()) && name.chars().all(fine) && !name.starts_with('-') {
@@ -165,7 +168,7 @@ mod tests {
             assert!((found - expected).abs() < 1e-9, "{found} {expected}");
         }
         assert_eq!(found.len(), 3);
-        // Each tenant's shares are its own.
+        // Each tenant has its own shares.
         let tenants = [
             of([10, 1, 0, 0], 16, to("a", 0.5)),
             of([10, 2, 0, 0], 16, to("a", 0.5)),

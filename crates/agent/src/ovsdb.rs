@@ -1,6 +1,6 @@
-//! A small client of Open vSwitch's database (RFC 7047): as much as sampling needs.
+//! A small client of Open vSwitch's database (RFC 7047) with the few operations that sampling needs.
 //!
-//! It speaks JSON-RPC over the database's Unix socket, one request at a time.
+//! The client uses JSON-RPC over the database's Unix socket, one request at a time.
 
 use crate::error::{Error, Result};
 use serde_json::{Value, json};
@@ -10,23 +10,23 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long the database or ovs-vswitchd may take.
+/// The timeout for the database and for ovs-vswitchd.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// No answer to what is asked here is near this; a peer that sends more is not the database.
+/// The limit for a reply. A reply to this client is far smaller; a peer that sends more is not the database.
 const LARGEST_ANSWER: usize = 1 << 22;
 
-/// The most bytes of a packet that Open vSwitch's sFlow sends. Of a sample that takes more than half of a datagram of 1,400
-/// bytes, with what it says beside the header, its agent only logs that it is too big.
+/// The most bytes of a packet that Open vSwitch's sFlow sends. When a sample with its other fields takes more than half
+/// of a datagram of 1,400 bytes, Open vSwitch's sFlow agent only logs that the sample is too big.
 pub const LARGEST_HEADER: u32 = 512;
 
-/// Open vSwitch's own sFlow, as the database's table of that name has it.
+/// The sFlow configuration of Open vSwitch, as in the database's table `sFlow`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OvsSampling {
-    /// Where samples go.
+    /// The address of the collector.
     pub collector: SocketAddr,
-    /// One of so many packets, at least 1.
+    /// N of a sampling rate of one in N packets, at least 1.
     pub one_in: u32,
-    /// Bytes of each sampled packet, at most [`LARGEST_HEADER`].
+    /// The bytes of each sampled packet, at most [`LARGEST_HEADER`].
     pub header: u32,
 }
 
@@ -41,7 +41,7 @@ impl Database {
     /// Connects to the database's socket, such as `/run/openvswitch/db.sock`.
     ///
     /// # Errors
-    /// [`Error::Io`] when nobody listens there.
+    /// [`Error::Io`] when no process listens at the socket.
     pub fn connect(socket: &Path) -> Result<Database> {
         let fail = |error| Error::io(format!("connect to {}", socket.display()), error);
         let stream = UnixStream::connect(socket).map_err(fail)?;
@@ -50,7 +50,7 @@ impl Database {
         Ok(Database { stream, unread: Vec::new(), next: 1 })
     }
 
-    /// Whether a bridge samples already.
+    /// Whether the bridge has an sFlow configuration.
     ///
     /// # Errors
     /// As [`Database::set_sampling`].
@@ -61,15 +61,16 @@ impl Database {
         let results = self.transact(vec![select])?;
         let row = results.first().and_then(|one| one["rows"].get(0));
         let row = row.ok_or_else(|| Error::Database(format!("there is no bridge {bridge:?}")))?;
-        // A reference, or the empty set.
+        // The column has a reference or the empty set.
         Ok(row["sflow"] != json!(["set", []]))
     }
 
-    /// Has a bridge sample, in place of what it did before, and waits until it does.
+    /// Sets the sampling of a bridge, replaces an earlier configuration, and waits until ovs-vswitchd has applied the
+    /// change.
     ///
     /// # Errors
-    /// [`Error::Option`] for a header that Open vSwitch would not send; [`Error::Database`] when there is no such bridge or
-    /// the database refuses; [`Error::Io`].
+    /// [`Error::Option`] for more bytes of a packet than Open vSwitch sends; [`Error::Database`] when the bridge does
+    /// not exist or the database refuses; [`Error::Io`].
     pub fn set_sampling(&mut self, bridge: &str, sampling: &OvsSampling) -> Result<()> {
         if sampling.header > LARGEST_HEADER {
             return Err(Error::Option(format!(
@@ -88,7 +89,7 @@ impl Database {
         self.change(bridge, vec![insert], &json!(["named-uuid", "sampling"]))
     }
 
-    /// Has a bridge no longer sample, and waits until it does not.
+    /// Removes the sampling of a bridge, and waits until ovs-vswitchd has applied the change.
     ///
     /// # Errors
     /// As [`Database::set_sampling`].
@@ -108,7 +109,7 @@ impl Database {
         let asked = operations.len() - 1;
         let results = self.transact(operations)?;
         if results.get(updated).and_then(|one| one["count"].as_u64()) != Some(1) {
-            // The row for a bridge that does not exist is not referenced, and so the database drops it.
+            // When the bridge does not exist, no row refers to the new row, and the database drops the new row.
             return Err(Error::Database(format!("there is no bridge {bridge:?}")));
         }
         let wanted = results.get(asked).and_then(|one| one["rows"][0]["next_cfg"].as_i64());
@@ -117,7 +118,7 @@ impl Database {
         )
     }
 
-    /// Until ovs-vswitchd says that it has carried out that change.
+    /// Waits until ovs-vswitchd reports that the change is complete.
     fn wait_for(&mut self, wanted: i64) -> Result<()> {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -145,7 +146,7 @@ impl Database {
         let answer = loop {
             let message = self.receive()?;
             if message["method"] == "echo" {
-                // The database asks whether we are there (RFC 7047, section 4.1.11).
+                // The database checks that the client is alive (RFC 7047, section 4.1.11).
                 self.send(
                     &json!({ "result": message["params"], "error": null, "id": message["id"] }),
                 )?;
@@ -168,7 +169,7 @@ impl Database {
         self.stream.write_all(message.to_string().as_bytes()).map_err(fail)
     }
 
-    /// Messages follow each other without anything between them.
+    /// Receives the next message. There is no separator between messages.
     fn receive(&mut self) -> Result<Value> {
         loop {
             let mut values = serde_json::Deserializer::from_slice(&self.unread).into_iter();
@@ -201,7 +202,7 @@ impl Database {
 mod tests {
     use super::*;
 
-    /// A database that answers each request with the next of these; `ID` stands for the request's.
+    /// A database that sends the next of these replies to each request; `ID` is a placeholder for the request's id.
     fn check(answers: &'static [&'static str], expected: &str) {
         let folder =
             std::env::temp_dir().join(format!("weir-ovsdb-{}-{:p}", std::process::id(), answers));

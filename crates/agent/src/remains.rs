@@ -1,8 +1,8 @@
-//! What an agent that is killed leaves behind, and the end of it: the kernel would keep for ever what a VNIC was last
-//! throttled to, and Open vSwitch would go on sampling.
+//! Removes the state that a killed agent leaves behind. Otherwise the kernel would keep the last ceilings of a VNIC for
+//! ever, and Open vSwitch would continue to sample.
 //!
-//! [`Remains`] go from the agent to the process beside it as one line of JSON. Starting and watching that process is not
-//! done here.
+//! [`Remains`] go from the agent to the process beside the agent as one line of JSON. This module does not start or
+//! watch that process.
 
 use crate::edge::{Edge, Fallback, fall_back};
 use crate::error::{Error, Result};
@@ -20,14 +20,14 @@ pub struct Remains {
     bridges: Vec<Sampled>,
 }
 
-/// What became of the remains.
+/// The result of [`Remains::end`].
 #[derive(Debug)]
 pub struct Ended {
-    /// The number of VNICs, and of those that have their whole bandwidth.
+    /// The number of VNICs, and the number of VNICs that have their whole bandwidth.
     pub vnics: (usize, usize),
-    /// The number of bridges, and of those that sample no longer.
+    /// The number of bridges, and the number of bridges that no longer sample.
     pub bridges: (usize, usize),
-    /// Why the others have not.
+    /// The errors of the other VNICs and bridges.
     pub errors: Vec<Error>,
 }
 
@@ -48,7 +48,7 @@ struct Line {
 }
 
 impl Remains {
-    /// The remains of an agent, if the agent were killed now.
+    /// The remains of an agent that is killed now.
     pub fn of(edge: Option<&Edge>, samplers: &Standing) -> Remains {
         let sampled = |it: &BridgeSampling| {
             let (bridge, switch) = (it.bridge.clone(), it.switch.clone());
@@ -92,7 +92,7 @@ impl From<Fallback> for Line {
 
 impl From<Line> for Fallback {
     fn from(line: Line) -> Fallback {
-        // The agent wrote these addresses, and would have refused any other.
+        // The agent wrote these addresses, and an agent refuses invalid addresses.
         let macs = line.destinations.into_iter().filter_map(|mac| MacAddress::new(mac).ok());
         let shape = Shape {
             interface: line.interface,

@@ -1,49 +1,50 @@
 //! A random sample of an interface's frames, drawn in the kernel.
 //!
-//! A packet socket's filter is run where a frame comes in; it draws a random number, and only if that is below the
-//! limit are the frame's first bytes copied, into a ring that this process shares. Of other frames nothing is copied,
-//! and no process wakes for them. It needs neither tc nor eBPF, and adds nothing to the interface's own path.
+//! The kernel runs the filter of a packet socket when a frame arrives. The filter draws a random number. If the number
+//! is below the limit, the kernel copies the first bytes of the frame into a ring that this process shares. For other
+//! frames the kernel copies nothing and wakes no process. The sampler needs neither tc nor eBPF, and adds no work to
+//! the interface's own path.
 
 use crate::error::{Error, Result};
 use packet::{Capture, CaptureOptions, Filter, RandomSample};
 use sampling::ranges::NUMBERS;
 use std::time::Duration;
 
-/// What to sample.
+/// The options of a sampler.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SamplerOptions {
-    /// The share of frames, 0 to 1.
+    /// The share of sampled frames, 0 to 1.
     pub rate: f64,
-    /// How many bytes of a frame to take; 128 is sFlow's custom.
+    /// The number of bytes of a frame to take; 128 is usual for sFlow.
     pub header: u32,
-    /// UDP to this port is not sampled: it carries mirrored frames.
+    /// UDP datagrams to this port are not sampled: the datagrams carry mirrored frames.
     pub except_port: Option<u16>,
-    /// The ring's size in bytes; what does not fit is counted as dropped.
+    /// The size of the ring in bytes; frames that do not fit are counted as dropped.
     pub memory: usize,
-    /// How long samples wait for others to be handed over with.
+    /// The time that samples wait for more samples before the kernel hands the samples over.
     pub wait: Duration,
 }
 
 impl Default for SamplerOptions {
-    /// Every frame, 128 bytes of it, a ring of 4 MiB; VXLAN is excepted.
+    /// All frames, 128 bytes of each frame, a ring of 4 MiB; VXLAN is not sampled.
     fn default() -> SamplerOptions {
         SamplerOptions {
             rate: 1.0,
             header: 128,
             except_port: Some(crate::mirror::VXLAN_PORT),
             memory: 4 << 20,
-            // A sample is not urgent, and a block per wake-up is cheap.
+            // A sample is not urgent, and one wake-up per block is cheap.
             wait: Duration::from_millis(50),
         }
     }
 }
 
-/// What was taken since the sampler was opened.
+/// Counters since the sampler was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Taken {
     /// Frames that the filter chose.
     pub chosen: u64,
-    /// Of those, frames that the full ring lost.
+    /// Chosen frames that the full ring lost.
     pub dropped: u64,
 }
 
@@ -56,11 +57,11 @@ pub struct Sampler {
 const BLOCK: usize = 1 << 16;
 
 impl Sampler {
-    /// Samples what comes in on that interface of the calling thread's network namespace.
+    /// Samples received frames of that interface in the calling thread's network namespace.
     ///
     /// # Errors
-    /// [`Error::Option`] for a rate outside 0 to 1, or a ring of less than 128 KiB or more than 1 GiB; [`Error::Packet`]
-    /// when there is no such interface or no privilege.
+    /// [`Error::Option`] for a rate outside 0 to 1, or a ring of less than 128 KiB or more than 1 GiB;
+    /// [`Error::Packet`] when the interface does not exist or the process lacks privileges.
     pub fn open(interface: &str, options: &SamplerOptions) -> Result<Sampler> {
         let filter = filter(options)?;
         let blocks = options.memory / BLOCK;
@@ -75,14 +76,14 @@ impl Sampler {
             block_size: BLOCK,
             blocks,
             block_timeout: options.wait,
-            // Nobody asks a sample when it was; what passes by unsampled is not to pay for it.
+            // Nobody needs the time of a sample, and frames that are not sampled should not cost a timestamp.
             arrival_stamps: false,
             ..CaptureOptions::default()
         };
         Ok(Sampler { capture: Capture::open(interface, &capture)?, options: *options })
     }
 
-    /// Samples at another rate from now on.
+    /// Changes the sampling rate from now on.
     ///
     /// # Errors
     /// As [`Sampler::open`].
@@ -92,11 +93,11 @@ impl Sampler {
         Ok(())
     }
 
-    /// Hands every sample that is there, or that comes within `patience`, to `take`: its first bytes, and its length on
-    /// the wire. Returns how many there were.
+    /// Hands every sample that is ready, or that arrives within `patience`, to `take`: the first bytes of the frame and
+    /// its length on the wire. Returns the number of samples.
     ///
     /// # Errors
-    /// [`Error::Packet`] when the interface went away.
+    /// [`Error::Packet`] when the interface disappeared.
     pub fn read(
         &mut self,
         patience: Duration,
@@ -106,17 +107,17 @@ impl Sampler {
         let Some(block) = self.capture.next_block(patience)? else { return Ok(0) };
         let mut count = 0;
         for frame in block.frames() {
-            // With its VLAN tag a frame may have more than was asked for.
+            // With its VLAN tag, a frame may have more bytes than requested.
             take(frame.data.get(..most).unwrap_or(frame.data), frame.length);
             count += 1;
         }
         Ok(count)
     }
 
-    /// What was taken so far.
+    /// The counters so far.
     ///
     /// # Errors
-    /// [`Error::Packet`] when the kernel does not tell.
+    /// [`Error::Packet`] when the kernel does not return the counters.
     pub fn taken(&mut self) -> Result<Taken> {
         let statistics = self.capture.statistics()?;
         Ok(Taken { chosen: statistics.packets, dropped: statistics.drops })
@@ -138,7 +139,7 @@ fn filter(options: &SamplerOptions) -> Result<Filter> {
     }))
 }
 
-/// At least the Ethernet header.
+/// The number of kept bytes: at least the Ethernet header.
 fn kept(options: &SamplerOptions) -> u32 {
     options.header.max(14)
 }

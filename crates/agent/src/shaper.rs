@@ -1,23 +1,25 @@
-//! An interface's shaper: an HTB with one class per destination, below one class for the VNIC.
+//! Shapes an interface: an HTB with one class for the VNIC, and one class per destination below the VNIC's class.
 //!
 //! ```text
-//!   egress of the VNIC's interface: root, or below the leaf of somebody else's HTB
+//!   egress of the VNIC's interface: root, or below the leaf of another program's HTB
 //!     5745: htb
 //!       └─ 5745:1   the VNIC: rate = ceiling = its bandwidth
-//!            ├─ 5745:2     what goes elsewhere (groups, gateways): the VNIC's bandwidth
+//!            ├─ 5745:2     other frames (groups, gateways): the VNIC's bandwidth
 //!            ├─ 5745:10    to the first destination: at most its grant, else the VNIC's bandwidth
 //!            └─ 5745:11    to the second, ...                  each with a queue of its own, in bytes
 //! ```
 //!
-//! **Why the host's side of the VNIC.** Frames have to wait before the switch has them. On a switch port that Open
-//! vSwitch's userspace datapath reads, the ingress is too late: its packet socket sees a frame before any ingress filter
-//! could redirect it to an IFB. So the shaper stands where the frame leaves its origin: at the egress of the veth end in
-//! the host's namespace, or of the tap's backend; that end has to be the operator's, not the tenant's.
+//! **Why the host's side of the VNIC.** Frames have to wait before the switch receives the frames. On a switch port
+//! that Open vSwitch's userspace datapath reads, the ingress is too late: the packet socket of the datapath receives a
+//! frame before an ingress filter could redirect the frame to an IFB. Therefore the shaper is where the frame leaves
+//! its origin: at the egress of the veth end in the host's namespace, or of the tap's backend. The operator, not the
+//! tenant, has to control that end.
 //!
-//! **What was there stays.** A root that the kernel chose itself is replaced, and comes back when ours goes. Below a root
-//! HTB (such as a lab's link rate) ours goes under its default class, so both rates hold. Any other root is refused.
-//! Everything of ours is below the one queueing discipline `5745:`: removing that removes all, and its number says
-//! that an agent left it.
+//! **Existing queueing stays.** The shaper replaces a root that the kernel chose itself, and the kernel restores that
+//! root when the shaper is removed. Below a root HTB (such as the HTB of a lab's link rate) the shaper goes under the
+//! default class, so both rates apply. The shaper refuses any other root. All parts of the shaper are below the one
+//! queueing discipline `5745:`. Removing that queueing discipline removes all parts, and the number shows that an agent
+//! made the queueing discipline.
 
 use crate::error::{Error, Result};
 use crate::netlink::Socket;
@@ -34,39 +36,40 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::time::{Duration, Instant};
 
-/// "WE": what of an interface's queueing is ours.
+/// The letters "WE": the major number of the agent's queueing discipline.
 const MAJOR: u32 = 0x5745_0000;
 const VNIC: u32 = MAJOR | 1;
 const ELSEWHERE: u32 = MAJOR | 2;
 const FIRST: u32 = MAJOR | 0x10;
-/// A u32 filter's bucket has place for 2,047, and each frame is compared with one after the other.
+/// The bucket of a u32 filter has room for 2,047 filters, and the kernel compares each frame with one filter after
+/// another.
 pub const MOST_DESTINATIONS: usize = 1024;
 
 const LONGEST_FRAME: u64 = 1514;
-/// How long to wait for another agent to let go of an interface.
+/// The timeout for another agent to release an interface.
 const TURN: Duration = Duration::from_millis(500);
 
-/// What an interface is to be shaped to.
+/// The shape of an interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// The interface's name, in the calling thread's network namespace.
     pub interface: String,
     /// The VNIC's bandwidth.
     pub bandwidth: Bandwidth,
-    /// Who gets a class of their own; 1,024 at the most.
+    /// The destinations with their own class; at most 1,024.
     pub destinations: Vec<MacAddress>,
 }
 
-/// What goes to one destination.
+/// The counters of one destination.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Bytes that were sent, Ethernet header included.
+    /// Sent bytes, with Ethernet headers.
     pub bytes: u64,
     /// Bytes that wait.
     pub backlog: u32,
-    /// Frames that the full queue lost.
+    /// Frames that the full queue dropped.
     pub dropped: u32,
-    /// How often the class had to wait because it was at its ceiling; wraps.
+    /// How often the class had to wait at its ceiling; the counter wraps.
     pub throttled: u32,
 }
 
@@ -76,16 +79,18 @@ pub struct Shaper {
     shape: Shape,
     index: u32,
     parent: u32,
-    /// One agent per interface; the name belongs to the network namespace and vanishes with its holder.
+    /// The lock for one agent per interface. The socket name belongs to the network namespace and disappears with the
+    /// process.
     _turn: UnixListener,
 }
 
 impl Shaper {
-    /// Puts a shaper on an interface, in place of one that another agent left behind.
+    /// Puts a shaper on an interface; replaces a shaper that another agent left behind.
     ///
     /// # Errors
-    /// [`Error::Shaping`] when an agent is at work there, somebody else's queueing cannot be kept, or the kernel lacks
-    /// something; [`Error::Packet`] when there is no such interface. Whatever was made until then is removed.
+    /// [`Error::Shaping`] when another agent shapes the interface, the queueing of another program cannot be kept, or
+    /// the kernel lacks a feature; [`Error::Packet`] when the interface does not exist. An error leaves no shaper
+    /// behind.
     pub fn install(shape: Shape) -> Result<Shaper> {
         if shape.destinations.len() > MOST_DESTINATIONS {
             return Err(Error::Option(format!(
@@ -100,15 +105,15 @@ impl Shaper {
         match shaper.make() {
             Ok(()) => Ok(shaper),
             Err(error) => {
-                // The first error is the one to tell.
+                // The caller gets the first error.
                 let _ = shaper.remove();
                 Err(error)
             }
         }
     }
 
-    /// Gives every destination on an interface the VNIC's whole bandwidth, if an agent that is no more left a shaper
-    /// there; whether one was there.
+    /// Gives every destination on an interface the VNIC's whole bandwidth, if an agent that no longer runs left a
+    /// shaper there. Returns whether there was a shaper.
     ///
     /// # Errors
     /// As [`Shaper::install`].
@@ -123,20 +128,20 @@ impl Shaper {
         Ok(true)
     }
 
-    /// Lets that destination (its place in the list) have at most so much.
+    /// Sets the ceiling of a destination; `destination` is its index in the list.
     ///
     /// # Errors
-    /// [`Error::Shaping`] when the class is gone.
+    /// [`Error::Shaping`] when the class does not exist.
     pub fn set_ceiling(&mut self, destination: usize, most: Bandwidth) -> Result<()> {
         let place = self.place(FIRST + destination as u32, VNIC);
         let rates = self.rates(most);
         self.told("change a class of", change_class(place, rates))
     }
 
-    /// What went to each destination, in the order of the list.
+    /// The counters of each destination, in the order of the list.
     ///
     /// # Errors
-    /// [`Error::Shaping`] when the shaper is gone.
+    /// [`Error::Shaping`] when the shaper does not exist.
     pub fn counters(&mut self) -> Result<Vec<Counters>> {
         let mut found: Vec<Option<Counters>> = vec![None; self.shape.destinations.len()];
         let mut vnic = false;
@@ -156,10 +161,10 @@ impl Shaper {
         })
     }
 
-    /// Bytes that the interface received, Ethernet headers included.
+    /// The bytes that the interface received, with Ethernet headers.
     ///
     /// # Errors
-    /// [`Error::Shaping`] when the interface is gone.
+    /// [`Error::Shaping`] when the interface does not exist.
     pub fn received(&mut self) -> Result<u64> {
         let mut received = None;
         let asked = self.socket.ask(get_counters(self.index), |message| {
@@ -169,7 +174,7 @@ impl Shaper {
         received.ok_or_else(|| self.refused("read the counters of", refused))
     }
 
-    /// Removes everything that is ours; the kernel brings back what it had before.
+    /// Removes all parts of the shaper; the kernel restores its own queueing discipline.
     ///
     /// # Errors
     /// [`Error::Shaping`] when the kernel refuses.
@@ -186,7 +191,7 @@ impl Shaper {
         Ok(Shaper { socket: Socket::open()?, shape, index, parent: ROOT, _turn: turn })
     }
 
-    /// What an agent left here.
+    /// Finds the queueing discipline that an agent left on the interface.
     fn leftover(&mut self) -> Result<Option<Qdisc>> {
         let qdiscs = self.qdiscs()?;
         Ok(qdiscs.into_iter().find(|qdisc| qdisc.place.handle == MAJOR && qdisc.kind == "htb"))
@@ -201,11 +206,11 @@ impl Shaper {
         Ok(found)
     }
 
-    /// Below what ours can stand without taking anything of somebody else's away.
+    /// Finds a parent for the shaper that takes nothing away from another program.
     fn find_parent(&mut self) -> Result<u32> {
         let qdiscs = self.qdiscs()?;
         let root = qdiscs.iter().find(|qdisc| qdisc.place.parent == ROOT);
-        // What the kernel chose itself has no handle.
+        // A queueing discipline that the kernel chose itself has no handle.
         let Some(root) = root.filter(|root| root.place.handle != 0) else { return Ok(ROOT) };
         let name = &self.shape.interface;
         let refuse = |why: String| {
@@ -258,8 +263,9 @@ impl Shaper {
     fn leaf(&mut self, class: u32) -> Result<()> {
         let rates = self.rates(self.shape.bandwidth);
         self.told("add a class to", new_class(self.place(class, VNIC), rates))?;
-        // 100 ms at the VNIC's bandwidth, and never less than what a socket's send buffer holds: a frame that is dropped
-        // before it left is no loss to Linux' TCP, which then waits for a timer instead of an acknowledgement.
+        // The limit is 100 ms at the VNIC's bandwidth, and at least the size of a socket's send buffer. Linux's TCP
+        // does not see a frame that was dropped before the frame left as lost, and then waits for a timer instead of an
+        // acknowledgement.
         let bytes = self.shape.bandwidth.bits_per_second() / 8 / 10;
         let limit = u32::try_from(bytes.max(200 * LONGEST_FRAME)).unwrap_or(u32::MAX);
         self.told("add a queue to", new_queue(self.place(0, class), limit))
@@ -268,10 +274,11 @@ impl Shaper {
     fn rates(&self, ceiling: Bandwidth) -> ClassRates {
         let whole = self.shape.bandwidth.bits_per_second();
         let ceiling = ceiling.bits_per_second().clamp(8_000, whole.max(8_000));
-        // Rates are guaranteed beyond the parent's, so their sum has to stay below; the rest is lent.
+        // HTB guarantees the rates of classes even above the parent's rate, so the sum of the rates has to stay below
+        // the parent's rate. The parent lends the rest.
         let classes = self.shape.destinations.len() as u64 + 1;
         let rate = (whole / classes).clamp(8_000, ceiling);
-        // Of what is lent each gets in proportion to this.
+        // Each class gets lent bandwidth in proportion to its quantum.
         let quantum = LONGEST_FRAME * (8 * ceiling / whole.max(1)).clamp(1, 8);
         ClassRates { rate, ceiling, quantum: quantum as u32 }
     }
@@ -296,11 +303,11 @@ impl From<ClassCounters> for Counters {
     }
 }
 
-/// Whether this process may shape, and the kernel has everything for it: tried out in a network namespace that nobody
-/// else sees and that vanishes, so that no interface is half configured when something is missing.
+/// Whether this process may shape, and the kernel has all features for shaping. The check uses a new network namespace
+/// that no other process sees and that disappears, so a missing feature leaves no interface half configured.
 ///
 /// # Errors
-/// [`Error::Shaping`] that names what is missing.
+/// [`Error::Shaping`] names the missing feature.
 pub fn check_kernel() -> Result<()> {
     let try_out = || -> Result<()> {
         unshare(CloneFlags::CLONE_NEWNET).map_err(|errno| match errno {
@@ -338,7 +345,7 @@ pub fn check_kernel() -> Result<()> {
             _ => Err(Error::Shaping("this kernel does not tell what classes count".to_owned())),
         }
     };
-    // A thread of its own: it takes the namespace with it when it ends.
+    // The thread is new: the namespace disappears at the end of the thread.
     std::thread::scope(|scope| scope.spawn(try_out).join())
         .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
@@ -351,7 +358,7 @@ fn refusal(doing: &str, errno: Errno) -> Error {
     })
 }
 
-/// Takes the interface for this process.
+/// Locks the interface for this process.
 fn take_turn(interface: &str) -> Result<UnixListener> {
     let name = SocketAddr::from_abstract_name(format!("weir-agent/{interface}"))
         .map_err(|error| Error::io(format!("name a socket after {interface}"), error))?;
@@ -365,7 +372,7 @@ fn take_turn(interface: &str) -> Result<UnixListener> {
             Err(_) if start.elapsed() > TURN => {
                 return Err(Error::Shaping(format!("another weir agent shapes {interface}")));
             }
-            // The guard of an agent that was killed lets go in a moment.
+            // The process beside a killed agent releases the lock in a moment.
             Err(_) => std::thread::sleep(Duration::from_millis(20)),
         }
     }

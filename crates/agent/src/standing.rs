@@ -1,5 +1,5 @@
-//! Samplers that stand until they are closed, beside whatever else an agent does: Weir's own on interfaces, and Open
-//! vSwitch's sFlow on bridges.
+//! Samplers that run until they are closed, beside the other tasks of an agent: Weir's own samplers on interfaces, and
+//! Open vSwitch's sFlow on bridges.
 //!
 //! ```text
 //!   Standing ──▶ thread per sampler:  OwnSampler: ring ──▶ Exporter ══ UDP ══▶ collector       (opened again every second
@@ -7,9 +7,9 @@
 //!            └◀── events, a sentence each, at most 256
 //! ```
 //!
-//! What was open at the start and fails later is told once and tried again every second; the others go on. Closing or
-//! dropping [`Standing`] leaves no bridge sampling. For an agent that is killed there is [`BridgeSampling::end`], which a
-//! process beside it calls; Weir's own samplers go with their process.
+//! A sampler that was open at the start and fails later gives one event; the thread tries again every second, and the
+//! other samplers continue. Closing or dropping [`Standing`] ends the sampling of all bridges. For an agent that was
+//! killed, a process beside the agent calls [`BridgeSampling::end`]; Weir's own samplers end with their process.
 
 use crate::error::{Error, Result};
 use crate::exporter::{Exporter, Sent};
@@ -24,65 +24,66 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How long a thread waits for samples before it looks whether it is over.
+/// The time that a thread waits for samples before the thread checks for the end.
 const PATIENCE: Duration = Duration::from_millis(100);
-/// How often what is not there is looked for, and whether a bridge still samples.
+/// The interval of attempts to open a missing interface, and of checks that a bridge still samples.
 const RETRY: Duration = Duration::from_secs(1);
-/// What happened and nobody asked for yet.
+/// The most events that wait for [`Standing::take_events`].
 const MOST_EVENTS: usize = 256;
 
 /// One sampler.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Sampling {
-    /// Weir's own, on an interface.
+    /// Weir's own sampler on an interface.
     Interface(OwnSampling),
-    /// Open vSwitch's sFlow, on a bridge.
+    /// Open vSwitch's sFlow on a bridge.
     Bridge(BridgeSampling),
 }
 
-/// What Weir's own sampler does on an interface.
+/// The configuration of Weir's own sampler on an interface.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OwnSampling {
-    /// The interface: what comes in there is sampled.
+    /// The interface; the sampler samples the frames that the interface receives.
     pub interface: String,
-    /// Its network namespace; samples are sent from this process's own.
+    /// The network namespace of the interface; the samples leave from this process's own namespace.
     pub namespace: Option<String>,
-    /// One of so many packets is taken; need not be a whole number.
+    /// N of a sampling rate of one in N packets; N need not be a whole number.
     pub one_in: f64,
-    /// How many packets each sample stands for: as many, or more where they were sampled before they came here.
+    /// The number of packets that each sample represents: `one_in`, or more for packets that were already sampled
+    /// before.
     pub stands_for: f64,
-    /// Bytes of each packet.
+    /// The bytes of each sampled packet.
     pub header: u32,
-    /// Where samples go.
+    /// The address of the collector.
     pub collector: SocketAddr,
-    /// Who they say that they are from; the address from which they are sent when `None`.
+    /// The agent address in the samples; `None` is the source address of the datagrams.
     pub agent: Option<IpAddr>,
-    /// Tells apart several origins behind one agent.
+    /// Distinguishes several origins of one agent.
     pub sub_agent: u32,
 }
 
-/// What Open vSwitch does on a bridge, and where its database is.
+/// The sFlow of Open vSwitch on a bridge, and the place of the database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BridgeSampling {
-    /// The bridge: what comes in at any of its ports is sampled.
+    /// The bridge; Open vSwitch samples the packets that arrive at any port of the bridge.
     pub bridge: String,
     /// The folder of Open vSwitch's sockets.
     pub switch: PathBuf,
-    /// How it samples.
+    /// The sFlow configuration.
     pub sampling: OvsSampling,
 }
 
-/// Weir's own sampler at work: what it reads it sends to the collector.
+/// Weir's own sampler at work: sends the samples to the collector.
 pub struct OwnSampler {
     sampler: Sampler,
     exporter: Exporter,
 }
 
 impl OwnSampler {
-    /// Begins.
+    /// Opens the sampler and the exporter.
     ///
     /// # Errors
-    /// As [`Sampler::open`] and [`Exporter::new`]; [`Error::Packet`] when the namespace is not there.
+    /// As [`Sampler::open`] and [`Exporter::new`]; [`Error::Packet`] when the namespace does not exist.
     pub fn open(sampling: &OwnSampling) -> Result<OwnSampler> {
         let options = SamplerOptions {
             rate: 1.0 / sampling.one_in,
@@ -103,19 +104,19 @@ impl OwnSampler {
         Ok(OwnSampler { sampler, exporter })
     }
 
-    /// Sends on what is there, or comes within `patience`.
+    /// Sends the samples that are ready or arrive within `patience`.
     ///
     /// # Errors
-    /// [`Error::Packet`] when the interface went away.
+    /// [`Error::Packet`] when the interface disappeared.
     pub fn turn(&mut self, patience: Duration) -> Result<()> {
         self.sampler.read(patience, |bytes, length| self.exporter.add(bytes, length))?;
         self.exporter.set_drops(self.sampler.taken()?.dropped);
-        // What was read goes out now: an estimate is to be of the present.
+        // The samples leave now: an estimate has to describe the present.
         self.exporter.flush();
         Ok(())
     }
 
-    /// What was taken and sent so far.
+    /// The counters of taken samples and sent datagrams.
     ///
     /// # Errors
     /// As [`Sampler::taken`].
@@ -124,7 +125,7 @@ impl OwnSampler {
     }
 }
 
-/// The address of this machine from which datagrams get there.
+/// The address of this machine that is the source of datagrams to the collector.
 fn address_towards(collector: SocketAddr) -> Result<IpAddr> {
     let here: IpAddr = match collector {
         SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
@@ -138,10 +139,10 @@ fn address_towards(collector: SocketAddr) -> Result<IpAddr> {
 }
 
 impl BridgeSampling {
-    /// Begins.
+    /// Starts the sampling of the bridge.
     ///
     /// # Errors
-    /// [`Error::Database`] when there is no such bridge, or it samples already; [`Error::Io`].
+    /// [`Error::Database`] when the bridge does not exist or already samples; [`Error::Io`].
     pub fn begin(&self) -> Result<()> {
         if self.is_on()? {
             let message = format!("{} samples by sFlow already, which this would end", self.bridge);
@@ -150,7 +151,7 @@ impl BridgeSampling {
         self.database()?.set_sampling(&self.bridge, &self.sampling)
     }
 
-    /// Whether the bridge samples now, by whatever was set.
+    /// Whether the bridge samples now, with any configuration.
     ///
     /// # Errors
     /// As [`Database::is_sampling`].
@@ -158,7 +159,7 @@ impl BridgeSampling {
         self.database()?.is_sampling(&self.bridge)
     }
 
-    /// The bridge samples no longer.
+    /// Ends the sampling of the bridge.
     ///
     /// # Errors
     /// As [`Database::clear_sampling`].
@@ -166,7 +167,7 @@ impl BridgeSampling {
         self.database()?.clear_sampling(&self.bridge)
     }
 
-    /// A connection each time: the database closes what is silent for long.
+    /// Each call opens a new connection: the database closes connections that are silent for long.
     fn database(&self) -> Result<Database> {
         Database::connect(&self.switch.join("db.sock"))
     }
@@ -187,10 +188,11 @@ struct Shared {
 }
 
 impl Standing {
-    /// Starts them all.
+    /// Starts all samplers.
     ///
     /// # Errors
-    /// The first that cannot begin, as [`OwnSampler::open`] or [`BridgeSampling::begin`] say; those before it are ended.
+    /// The error of the first sampler that cannot start, as [`OwnSampler::open`] or [`BridgeSampling::begin`]; the
+    /// samplers before it are ended.
     pub fn start(samplings: &[Sampling]) -> Result<Standing> {
         let mut standing =
             Standing { shared: Arc::default(), threads: Vec::new(), bridges: Vec::new() };
@@ -224,15 +226,15 @@ impl Standing {
         &self.bridges
     }
 
-    /// What happened since somebody last asked, in sentences.
+    /// Takes the events since the last call; each event is a sentence.
     pub fn take_events(&self) -> Vec<String> {
         lock(&self.shared.events).drain(..).collect()
     }
 
-    /// Ends them all, and says what Weir's own have sent.
+    /// Ends all samplers, and returns the counters of Weir's own samplers.
     ///
     /// # Errors
-    /// The first bridge that goes on sampling; the others are ended nonetheless.
+    /// The error of the first bridge that still samples; the others are ended nonetheless.
     pub fn close(mut self) -> Result<Sent> {
         self.end()?;
         Ok(*lock(&self.shared.sent))
@@ -256,7 +258,7 @@ impl Standing {
 
 impl Drop for Standing {
     fn drop(&mut self) {
-        // The error that led here says more.
+        // The caller already has a more useful error.
         let _ = self.end();
     }
 }
@@ -280,7 +282,7 @@ impl Shared {
         all.lost += sent.lost;
     }
 
-    /// Waits for the next try. False if it is over.
+    /// Waits for the next attempt. Returns false at the end.
     fn pause(&self) -> bool {
         if !self.is_over() {
             std::thread::park_timeout(RETRY);
@@ -311,13 +313,13 @@ fn sample(sampling: &OwnSampling, opened: OwnSampler, shared: &Shared) {
         }
     }
     if let Some(mut sampler) = running {
-        // What is in the ring was taken.
+        // The samples in the ring count as taken.
         let _ = sampler.turn(Duration::ZERO);
         shared.add(sampler.exporter.sent());
     }
 }
 
-/// Somebody may end what the bridge does, or make the bridge again.
+/// Checks a bridge again and again: another program may end the sampling of the bridge, or create the bridge again.
 fn look_after(sampling: &BridgeSampling, shared: &Shared) {
     let mut was_told = false;
     while shared.pause() {
@@ -352,7 +354,7 @@ mod tests {
     fn an_agent_is_known_by_the_address_from_which_it_sends() {
         for address in ["127.0.0.1", "::1"] {
             let address: IpAddr = address.parse().unwrap();
-            // A collector that nobody listens at will do.
+            // The test needs no process at the collector's address.
             assert_eq!(address_towards(SocketAddr::new(address, 6343)).unwrap(), address);
         }
     }

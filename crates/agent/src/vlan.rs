@@ -1,14 +1,14 @@
-//! A virtual interface in a VLAN. Frames that the interface sends get the tag; frames that the interface receives lose the
-//! tag.
+//! Puts a virtual interface into a VLAN. Frames that the interface sends get the tag; frames that the interface
+//! receives lose the tag.
 //!
 //! ```text
 //!   guest ── frames without tags ── [push] ── its queueing, the wire, the switch     clsact, egress
 //!   guest ◀───────────────────────── [pop] ── frames with the tag; others are dropped  clsact, ingress
 //! ```
 //!
-//! As a VLAN interface of the kernel does, but without one: kernels of small machines lack them, and here the guest's
-//! interface stays what it is. Like a [shaper](crate::shaper) it stands where frames leave their origin, and the shaper sees
-//! frames with the tag; their lengths are reckoned without it.
+//! The result is the same as with a VLAN interface of the kernel. Kernels of small machines lack VLAN interfaces, and
+//! here the guest's interface stays unchanged. Like a [shaper](crate::shaper), the programs are where frames leave
+//! their origin. The shaper sees frames with the tag, and counts the lengths of the frames without the tag.
 
 use crate::error::{Error, Result};
 use crate::netlink::Socket;
@@ -17,19 +17,19 @@ use nix::errno::Errno;
 use packet::{Interface, VlanProgram};
 use std::os::fd::AsFd;
 
-/// Holds an interface in a VLAN; dropping it lets go.
+/// Holds an interface in a VLAN until dropped.
 pub struct Tagging {
     socket: Socket,
     interface: Interface,
 }
 
 impl Tagging {
-    /// Of an interface in the calling thread's network namespace.
+    /// Puts an interface of the calling thread's network namespace into a VLAN.
     ///
     /// # Errors
-    /// [`Error::Packet`] when there is no such interface or VLAN, or the kernel takes no programs; [`Error::Shaping`] when
-    /// somebody's filters are there already (`clsact`), or the kernel lacks something. Whatever was made until then is
-    /// removed.
+    /// [`Error::Packet`] when the interface or VLAN does not exist, or the kernel accepts no programs;
+    /// [`Error::Shaping`] when the interface already has filters of another program (`clsact`), or the kernel lacks a
+    /// feature. An error leaves nothing behind.
     pub fn start(interface: &str, vlan: u16) -> Result<Tagging> {
         let interface = Interface::find(interface)?;
         let programs =
@@ -46,7 +46,7 @@ impl Tagging {
             )),
             _ => refused("add clsact (sch_ingress, CONFIG_NET_SCH_INGRESS) to", errno),
         })?;
-        // From here on dropping it removes what is there.
+        // From here on, dropping `tagging` removes the hooks and filters.
         let mut tagging = Tagging { socket, interface: interface.clone() };
         for (hook, program) in &programs {
             let name = format!("vlan {vlan}");
@@ -60,7 +60,7 @@ impl Tagging {
 
 impl Drop for Tagging {
     fn drop(&mut self) {
-        // Where the interface is gone, so is everything on it.
+        // The hooks and filters disappear with the interface.
         let _ = self.socket.request(delete_hooks(self.interface.index));
     }
 }

@@ -1,13 +1,13 @@
-//! What an agent has to know, from the file that all agents share.
+//! Reads one agent's configuration from the file that all agents share.
 //!
 //! ```toml
 //! key = "edge.key"                  # 32 hexadecimal digits, beside this file; not needed by an agent alone
 //!
 //! [[agents]]
 //! name = "server1"
-//! address = "192.0.2.1:6640"        # where it hears the others; not needed by an agent alone
+//! address = "192.0.2.1:6640"        # the agent receives datagrams here; not needed by an agent alone
 //!
-//! [hypervisor]                      # who is told the rates; may be left out
+//! [hypervisor]                      # gets the rates; may be left out
 //! name = "weir"
 //! address = "192.0.2.9:6641"
 //!
@@ -16,7 +16,7 @@
 //! mac = "00:00:00:00:00:01"
 //! bandwidth = "8Mbit"
 //! tenant = "red"                    # VNICs of one tenant send to each other
-//! agent = "server1"                 # who serves it; not needed if there is one
+//! agent = "server1"                 # the agent that serves the VNIC; not needed if there is one
 //! namespace = "weir-iso.A"          # on that server; may be left out
 //! interface = "eth0"                # default eth0
 //!
@@ -56,17 +56,17 @@ struct File {
     samplers: Vec<SamplerTable>,
 }
 
-/// What one agent does.
+/// The tasks of one agent.
 #[derive(Clone, Debug)]
 pub struct Duties {
-    /// Whose interfaces it shapes.
+    /// The VNICs that the agent shapes.
     pub settings: Settings,
-    /// What it samples.
+    /// The interfaces and bridges that the agent samples.
     pub samplers: Vec<Sampling>,
 }
 
 impl Duties {
-    /// Whether it has interfaces to shape. One that has nothing else to do is meant to.
+    /// Whether the agent has interfaces to shape. An agent without samplers always counts as an agent that shapes.
     #[must_use]
     pub fn has_vnics(&self) -> bool {
         let own = &self.settings.own;
@@ -97,7 +97,7 @@ struct VnicTable {
     interface: String,
 }
 
-/// What the fabric reads from text.
+/// Reads a type of `fabric` from text.
 fn text<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
     let text = String::deserialize(from)?;
     text.parse().map_err(|error| D::Error::custom(format_args!("{text:?}: {error}")))
@@ -111,10 +111,10 @@ fn first_interface() -> String {
     "eth0".to_owned()
 }
 
-/// What one agent does by the shared file; errors are about the file.
+/// Reads the tasks of one agent from the shared file; errors name the file.
 ///
 /// # Errors
-/// [`Error::Config`], with the place in the file.
+/// [`Error::Config`] with the place in the file.
 pub fn read(file: &Path, own: Option<&str>) -> Result<Duties, Error> {
     let shown = file.display();
     let text = std::fs::read_to_string(file)
@@ -185,7 +185,7 @@ fn settle(file: File, key: Option<EdgeKey>, own: Option<&str>) -> Result<Duties,
     Ok(Duties { settings, samplers })
 }
 
-/// 32 hexadecimal digits, readable by their owner alone.
+/// Reads a key of 32 hexadecimal digits. Only the owner of the file may have read permission.
 ///
 /// # Errors
 /// [`Error::Config`].
@@ -202,13 +202,13 @@ pub fn read_key(file: &Path) -> Result<EdgeKey, Error> {
     text.parse().map_err(|error| wrong(format!("{shown}: {error}")))
 }
 
-/// Has an agent tell Weir what it measures.
+/// Configures an agent to send its measured rates to Weir.
 pub fn report(settings: &mut Settings, weir: SocketAddr, key: EdgeKey) {
     let any: IpAddr = match weir {
         SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
         SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
     };
-    // Weir answers where it was told from.
+    // Weir replies to the source address of the agent's datagrams.
     settings.listen = Some(SocketAddr::new(any, 0));
     settings.hypervisor = Some(("weir".to_owned(), weir));
     settings.key = Some(key);
@@ -331,7 +331,7 @@ collector = '192.0.2.9'
         }
     }
 
-    /// The tests share a folder's name.
+    /// The tests use the same folder and run one after another.
     static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
     #[test]

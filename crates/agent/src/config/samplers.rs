@@ -1,8 +1,8 @@
-//! What an agent samples beside its other work, as the file says that all agents share.
+//! Reads an agent's samplers from the file that all agents share.
 //!
 //! ```toml
 //! [[samplers]]                      # Open vSwitch's own sFlow, on a bridge
-//! agent = "server1"                 # whose it is; not needed if there is one
+//! agent = "server1"                 # the agent that samples; not needed if there is one
 //! bridge = "br0"
 //! switch = "/run/openvswitch"       # where its sockets are; this when left out
 //! one_in = 100                      # a whole number
@@ -54,14 +54,14 @@ fn custom() -> u32 {
     128
 }
 
-/// Those of one agent, of all that have these names.
+/// The samplers of the agent `own`; `names` are all agents of the file.
 pub(super) fn settle(
     tables: Vec<SamplerTable>,
     names: &[&str],
     own: &str,
 ) -> Result<Vec<Sampling>, String> {
     let mut samplers = Vec::new();
-    // So that each has numbers of its own at the collector.
+    // Each sampler gets its own sub-agent number at the collector.
     let mut sub_agent = 0;
     for (table, number) in tables.into_iter().zip(1..) {
         let settled = settle_one(table, names, own, sub_agent);
@@ -74,7 +74,7 @@ pub(super) fn settle(
     Ok(samplers)
 }
 
-/// `None` for another agent's.
+/// `None` for a sampler of another agent.
 fn settle_one(
     table: SamplerTable,
     names: &[&str],
@@ -129,10 +129,10 @@ fn ensure(holds: bool, why: impl Into<String>) -> Result<(), String> {
     if holds { Ok(()) } else { Err(why.into()) }
 }
 
-/// Where the sockets of a machine's Open vSwitch are.
+/// The folder of the sockets of Open vSwitch.
 pub const SWITCH: &str = "/run/openvswitch";
 
-/// Reads how many packets there are for each sampled packet: a number such as 1000.
+/// Reads N of a sampling rate of one in N packets: a number such as 1000.
 ///
 /// # Errors
 /// The text is not a number within 1 to 1e9; the error states the range.
@@ -141,7 +141,7 @@ pub fn one_in(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| "not a number within 1 to 1000000000".to_owned())
 }
 
-/// Reads the address of a collector; without a port the address has sFlow's port.
+/// Reads the address of a collector; the default port is sFlow's port.
 ///
 /// # Errors
 /// The text is not an address; the error shows the two forms of an address.

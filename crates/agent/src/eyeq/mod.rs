@@ -1,22 +1,24 @@
-//! Who may send how much to whom, at every moment, in the manner of EyeQ (Jeyakumar et al., NSDI 2013).
+//! Computes the rate that each VNIC may send to each other VNIC, with the algorithm of EyeQ (Jeyakumar et al., NSDI
+//! 2013).
 //!
 //! ```text
-//!   classes ──▶ Sender: what goes to each destination, ──report──▶ Receiver: weighted max-min shares
-//!               and whether it would be more                       of the VNIC's bandwidth
+//!   classes ──▶ Sender: the rate to each destination,  ──report──▶ Receiver: weighted max-min shares
+//!               and whether the sender wants more                  of the VNIC's bandwidth
 //!   ceilings ◀── Sender: at most the grant, while it is fresh ◀──grant── while it is congested ◀── interface's meter
 //! ```
 //!
-//! Every VNIC may send and receive at its bandwidth (the hose model). A [receiver](Receiver) whose senders, or whose own
-//! meter, come near that bandwidth is congested: then each sender is granted a share in proportion to its own bandwidth,
-//! and what one leaves goes to the others ([`fabric::max_min`], as in [`fabric::hose`]). A grant holds for a tenth of a
-//! second and is renewed at every step; without news a [sender](Sender) goes back to its VNIC's bandwidth by itself, so
-//! a receiver that vanishes throttles nobody.
+//! Every VNIC may send and receive at its bandwidth (the hose model). A [receiver](Receiver) is congested when the
+//! traffic of its senders, or its own meter, comes near that bandwidth. A congested receiver grants each sender a share
+//! in proportion to the sender's bandwidth; other senders get the unused part of a share ([`fabric::max_min`], as in
+//! [`fabric::hose`]). A grant is valid for a tenth of a second, and every step renews the grant. Without a grant, a
+//! [sender](Sender) returns to its VNIC's bandwidth. Therefore a receiver that disappears limits no sender.
 //!
-//! What peers say is bounded by what is known without them: weights come from the configuration, so that no wish takes
-//! more than its share from those who want theirs; impossible wishes are counted and taken for "everything"; and no grant
-//! goes below about half of the share that the VNIC would have if all others sent as well.
+//! The configuration bounds the effect of peers' messages. Weights come from the configuration: a large wish takes no
+//! bandwidth from senders that want their shares. Impossible wishes are counted and treated as "everything". No grant
+//! is below about half of the share that the VNIC would have if all other VNICs sent as well.
 //!
-//! [`Control`] is one agent's part: pure, `handle_*` in, `poll_*` out, time is an argument and may jump. Start there.
+//! [`Control`] is the part of one agent. It has no I/O: `handle_*` are inputs, `poll_*` are outputs; the time is an
+//! argument and may jump. Start reading at [`Control`].
 
 mod receiver;
 mod sender;
@@ -31,47 +33,47 @@ use fabric::edge::{AgentId, Grant, Message, Rates, Report};
 use fabric::{Bandwidth, Duration, Instant, MacAddress};
 use std::collections::{BTreeMap, VecDeque};
 
-/// A sender or receiver that was not heard of for so long counts no more.
+/// A sender or receiver without a message for this time no longer counts.
 pub const SILENCE: Duration = Duration::from_millis(100);
-/// Rates are over so long: enough for some frames at slow rates, short against a reaction.
+/// The window of rates: long enough for some frames at slow rates, and short against a reaction.
 const WINDOW: Duration = Duration::from_millis(50);
-/// How often the hypervisor is told.
+/// The interval of messages to the hypervisor.
 const TELL: Duration = Duration::from_millis(100);
 
-/// A virtual interface, here or at another agent.
+/// A virtual interface of this agent or of another agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Vnic {
-    /// Its hardware address, by which frames and messages name it.
+    /// The hardware address of the VNIC; frames and messages name the VNIC by this address.
     pub mac: MacAddress,
-    /// What it may send, and receive.
+    /// The bandwidth of the VNIC, for sending and for receiving.
     pub bandwidth: Bandwidth,
     /// VNICs of one tenant send to each other.
     pub tenant: u32,
-    /// The agent that shapes and meters it.
+    /// The agent that shapes and meters the VNIC.
     pub agent: AgentId,
 }
 
-/// A class that is to have another ceiling.
+/// A new ceiling for a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ceiling {
-    /// The sending VNIC, one of this agent's.
+    /// The sending VNIC; the VNIC belongs to this agent.
     pub from: MacAddress,
-    /// The destination's place in [`Control::destinations`].
+    /// The index of the destination in [`Control::destinations`].
     pub to: usize,
-    /// At most so much.
+    /// The new ceiling.
     pub most: Bandwidth,
 }
 
-/// What was refused or ignored.
+/// Counters of refused or ignored entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Oddities {
-    /// Entries about VNICs that are not the peer's, not ours, or of different tenants.
+    /// Entries about VNICs that do not belong to the peer, do not belong to this agent, or belong to different tenants.
     pub misplaced: u64,
-    /// More bytes than the VNIC's bandwidth lets through, or a wish beyond it.
+    /// Entries with more bytes than the VNIC's bandwidth allows, or with a wish above the bandwidth.
     pub impossible: u64,
 }
 
-/// One agent's part.
+/// The rate control of one agent.
 pub struct Control {
     own: AgentId,
     vnics: BTreeMap<MacAddress, Vnic>,
@@ -84,7 +86,8 @@ pub struct Control {
 }
 
 impl Control {
-    /// Of the agent `own`, among all VNICs of the fabric; rates are told to the hypervisor, if there is one.
+    /// The control of the agent `own`; `vnics` are all VNICs of the fabric. The hypervisor, if there is one, gets the
+    /// rates.
     pub fn new(own: AgentId, vnics: &[Vnic], hypervisor: Option<AgentId>) -> Control {
         let by_mac: BTreeMap<MacAddress, Vnic> =
             vnics.iter().map(|vnic| (vnic.mac, *vnic)).collect();
@@ -105,12 +108,12 @@ impl Control {
         Control { own, vnics: by_mac, senders, receivers, hypervisor, told, messages, oddities }
     }
 
-    /// To whom one of this agent's VNICs sends, in the order of its shaper's classes.
+    /// The destinations of one of this agent's VNICs, in the order of its shaper's classes.
     pub fn destinations(&self, from: MacAddress) -> Vec<MacAddress> {
         self.senders.get(&from).map(Sender::destinations).unwrap_or_default()
     }
 
-    /// What a VNIC's classes counted, and what its interface received.
+    /// Takes the counters of a VNIC's classes and the received bytes of its interface.
     pub fn handle_counters(
         &mut self,
         now: Instant,
@@ -126,14 +129,14 @@ impl Control {
         }
     }
 
-    /// The classes of a VNIC were made again: all have its whole bandwidth.
+    /// Handles a new shaper of a VNIC: all classes have the VNIC's whole bandwidth.
     pub fn handle_reset(&mut self, vnic: MacAddress) {
         if let Some(sender) = self.senders.get_mut(&vnic) {
             sender.handle_reset();
         }
     }
 
-    /// What another agent says.
+    /// Handles a message of another agent.
     pub fn handle_message(&mut self, now: Instant, from: AgentId, message: &Message) {
         match message {
             Message::Reports(reports) => {
@@ -142,12 +145,12 @@ impl Control {
             Message::Grants(grants) => {
                 grants.iter().for_each(|grant| self.handle_grant(now, from, grant));
             }
-            // Only the hypervisor listens to rates.
+            // Only the hypervisor uses rates.
             Message::Rates(_) | Message::Hello { .. } => self.oddities.misplaced += 1,
         }
     }
 
-    /// A step: to be called at least every 10 ms, after the counters of all VNICs.
+    /// Handles a step. The caller calls this function at least every 10 ms, after the counters of all VNICs.
     pub fn handle_step(&mut self, now: Instant) {
         let mut reports: BTreeMap<AgentId, Vec<Report>> = BTreeMap::new();
         let mut all = Vec::new();
@@ -159,7 +162,7 @@ impl Control {
                 }
             }
         }
-        // Those to ourselves need no datagram, and count in this very step.
+        // Reports to this agent's own VNICs need no datagram, and count in this same step.
         for report in reports.remove(&self.own).unwrap_or_default() {
             self.handle_report(now, self.own, &report);
         }
@@ -174,7 +177,7 @@ impl Control {
         for grant in grants.remove(&self.own).unwrap_or_default() {
             self.handle_grant(now, self.own, &grant);
         }
-        // What the step before left unsent is out of date.
+        // Unsent messages of the previous step are out of date.
         self.messages.clear();
         for (to, entries) in reports {
             let pieces = entries.chunks(Message::MOST_REPORTS).map(<[Report]>::to_vec);
@@ -192,7 +195,7 @@ impl Control {
         self.messages.pop_front()
     }
 
-    /// The next class that has to get another ceiling.
+    /// The next new ceiling of a class.
     pub fn poll_ceiling(&mut self, now: Instant) -> Option<Ceiling> {
         self.senders.values_mut().find_map(|sender| sender.poll_ceiling(now))
     }
@@ -202,12 +205,12 @@ impl Control {
         self.senders.values()
     }
 
-    /// This agent's VNIC as a receiver.
+    /// One of this agent's VNICs as a receiver.
     pub fn receiver(&self, vnic: MacAddress) -> Option<&Receiver> {
         self.receivers.get(&vnic)
     }
 
-    /// What was refused or ignored so far.
+    /// The counters of refused or ignored entries.
     pub fn oddities(&self) -> Oddities {
         self.oddities
     }
@@ -232,7 +235,7 @@ impl Control {
         }
     }
 
-    /// What each VNIC receives and sends, and what went from which to which so far.
+    /// Sends the hypervisor the rates of each VNIC and the byte counters of each pair of VNICs.
     fn tell_hypervisor(&mut self, now: Instant, reports: &[Report]) {
         let Some(hypervisor) = self.hypervisor else { return };
         if self.told.is_some_and(|told| told <= now && now - told < TELL) {

@@ -1,4 +1,4 @@
-//! A VNIC as a receiver: whether it is congested, and who may send it how much.
+//! A VNIC as a receiver: whether the VNIC is congested, and the rate that each sender may send to the VNIC.
 
 use super::{SILENCE, Vnic, WINDOW};
 use fabric::edge::{Grant, Report};
@@ -8,22 +8,22 @@ use fabric::time::nanos;
 use fabric::{Bandwidth, Duration, Instant, MacAddress};
 use std::collections::BTreeMap;
 
-/// Congested from here, in hundredths of the bandwidth.
+/// The threshold of congestion, in hundredths of the bandwidth.
 const BUSY: u128 = 90;
-/// How long congestion is remembered: a burst's gap is not its end.
+/// The time that congestion lasts after its last sign: a gap in a burst does not end congestion.
 const MEMORY: Duration = Duration::from_millis(200);
-/// What waits somewhere in the network is to drain in this time.
+/// Data that is queued in the network is to drain in this time.
 const DRAIN: Duration = Duration::from_millis(100);
-/// But takes no more than this of anybody's share: less than a twentieth, also with the frames that a tenth of a second has
-/// more or less by chance.
+/// The most of a sender's share that draining takes: less than a twentieth, also together with the random variation of
+/// the frames in a tenth of a second.
 const MOST_DRAIN: f64 = 0.02;
-/// Beyond this the meter contradicts the shares: somebody sends whom no agent shapes.
+/// The factor above which the meter contradicts the shares: then traffic arrives that no agent shapes.
 const OVER: f64 = 1.03;
-/// Bits per second: two frames more or less in the meter's window are no contradiction.
+/// Bits per second: a difference of two frames in the meter's window is no contradiction.
 const GRAIN: f64 = 2.0 * 1514.0 * 8.0 / 0.05;
-/// And is made room for at the most down to this share.
+/// The smallest share that remains for shaped traffic when other traffic needs room.
 const LEAST_TRIM: f64 = 0.5;
-/// A longer pause between two steps (the process slept) is not reckoned with.
+/// A longer pause between two steps (for example of a suspended process) counts as this time.
 const LONGEST_STEP: Duration = Duration::from_millis(100);
 
 /// A VNIC of this agent as a receiver.
@@ -33,13 +33,13 @@ pub struct Receiver {
     senders: BTreeMap<MacAddress, Source>,
     busy: Option<Instant>,
     stepped: Option<Instant>,
-    /// Bits that were sent to it and cannot have come in yet.
+    /// Bits that senders sent and that cannot have arrived yet.
     queued: f64,
     trim: f64,
     trimmed: Option<Instant>,
 }
 
-/// Somebody who may send to it.
+/// A VNIC that may send to the receiver.
 struct Source {
     bandwidth: Bandwidth,
     heard: Option<(Instant, u64)>,
@@ -64,12 +64,12 @@ impl Receiver {
         }
     }
 
-    /// What it receives.
+    /// The rate that the VNIC receives.
     pub fn rate(&self) -> Bandwidth {
         self.meter.rate()
     }
 
-    /// Whether its senders are granted shares.
+    /// Whether the VNIC grants shares to its senders.
     pub fn is_congested(&self) -> bool {
         self.busy.is_some()
     }
@@ -78,13 +78,13 @@ impl Receiver {
         self.meter.look(now, bytes);
     }
 
-    /// None when it cannot come from there; whether it was possible.
+    /// Handles a report. `None`: the VNIC has no such sender; otherwise whether the report was possible.
     pub(super) fn handle_report(&mut self, now: Instant, report: &Report) -> Option<bool> {
         let source = self.senders.get_mut(&report.from)?;
         let mut is_possible = true;
         if let Some((at, before)) = source.heard.filter(|(at, _)| *at <= now) {
             let sent = report.bytes.saturating_sub(before) as f64 * 8.0;
-            // What passes a shaper of that rate in that time, and a burst.
+            // The most bits that a shaper with that rate passes in that time, plus a burst.
             let longest = nanos((now - at).min(SILENCE) + LONGEST_STEP);
             let most = source.bandwidth.bits_per_second() as f64 * longest as f64 / 1e9 + 1e5;
             is_possible = sent <= most;
@@ -96,13 +96,13 @@ impl Receiver {
         Some(is_possible)
     }
 
-    /// What each sender may send from now on; nothing while there is no congestion.
+    /// The grants for each sender from now on. Without congestion there is no grant.
     pub(super) fn grants(&mut self, now: Instant) -> Vec<Grant> {
         let last = self.stepped.replace(now).filter(|last| *last <= now);
         let elapsed =
             last.map_or(Duration::ZERO, |last| (now - last).min(LONGEST_STEP)).as_secs_f64();
         for source in self.senders.values_mut() {
-            // Of the future is what was heard before the clock jumped back.
+            // After the clock jumped back, earlier reports have times in the future.
             source.heard = source.heard.filter(|(at, _)| *at <= now && now - *at < SILENCE);
         }
         let whole = self.vnic.bandwidth.bits_per_second() as f64;
@@ -110,7 +110,7 @@ impl Receiver {
 
         self.queued = (self.queued - whole.max(measured) * elapsed).clamp(0.0, whole / 4.0);
         if measured < whole * 0.9 {
-            // Nothing stands in the network while there is room at its end.
+            // While the interface has unused bandwidth, no data is queued in the network.
             self.queued = 0.0;
         }
         self.trim(now, whole, measured);
@@ -122,7 +122,7 @@ impl Receiver {
         };
         let near = u128::from(self.vnic.bandwidth.bits_per_second()) * BUSY / 100;
         let wished = sum(|source| source.wish);
-        // As long as they cannot exceed it together, nobody has to be told anything.
+        // While the senders together cannot exceed the bandwidth, no sender needs a grant.
         let can_exceed =
             sum(|source| source.bandwidth) > u128::from(self.vnic.bandwidth.bits_per_second());
         if can_exceed && (wished >= near || measured as u128 >= near) {
@@ -132,7 +132,7 @@ impl Receiver {
         if self.busy.is_none() {
             return Vec::new();
         }
-        // A step's worth and each sender's burst are always on the way.
+        // The data of one step and one burst per sender is always in flight.
         let usual = whole * elapsed + 8.0 * 3200.0 * active.len() as f64;
         let drain = (self.queued - usual).max(0.0) * 1e9 / nanos(DRAIN) as f64;
         let capacity = (whole * self.trim - drain.min(whole * MOST_DRAIN)).max(whole * LEAST_TRIM);
@@ -147,9 +147,9 @@ impl Receiver {
 }
 
 impl Receiver {
-    /// Makes room for what comes from elsewhere, if the meter shows more than the shares can be.
+    /// Leaves room for unshaped traffic when the meter shows more than the sum of the shares.
     fn trim(&mut self, now: Instant, whole: f64, measured: f64) {
-        // The meter looks back that far, so a correction shows no sooner.
+        // The meter averages over a window, so a correction becomes visible only after this time.
         if self.trimmed.is_some_and(|at| at <= now && now - at < 2 * WINDOW) {
             return;
         }
@@ -162,8 +162,8 @@ impl Receiver {
     }
 }
 
-/// Max-min fair shares of what they wish, weighted by their bandwidths; and what nobody wishes, in the same proportion,
-/// so that a sender that wants more a moment later has some.
+/// The weighted max-min fair shares of the senders' wishes; the weights are the senders' bandwidths. Unused capacity is
+/// divided in the same proportion: a sender that wants more a moment later already has some room.
 fn shares(capacity: f64, active: &[(&MacAddress, &Source)]) -> Vec<f64> {
     let demand = |(_, source): &(&MacAddress, &Source)| Demand {
         links: &[0],
@@ -171,7 +171,7 @@ fn shares(capacity: f64, active: &[(&MacAddress, &Source)]) -> Vec<f64> {
         most: source.wish.bits_per_second() as f64,
     };
     let demands: Vec<Demand<'_>> = active.iter().map(demand).collect();
-    // Neither can be out of range; nobody would be held back if they were.
+    // The arguments are in range, so an error is impossible; after an error no sender would be limited.
     let mut rates = max_min(&[capacity], &demands).unwrap_or_else(|_| vec![capacity; active.len()]);
     let spare = (capacity - rates.iter().sum::<f64>()).max(0.0);
     let weights: f64 = demands.iter().map(|demand| demand.weight as f64).sum();

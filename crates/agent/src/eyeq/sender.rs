@@ -1,4 +1,4 @@
-//! A VNIC as a sender: what goes to each destination, what would, and what is let.
+//! A VNIC as a sender: for each destination, the present rate, the wanted rate and the allowed rate.
 
 use super::{Ceiling, SILENCE, Vnic, WINDOW};
 use crate::shaper::Counters;
@@ -6,10 +6,10 @@ use fabric::edge::{Grant, Report};
 use fabric::meter::Meter;
 use fabric::{Bandwidth, Duration, Instant, MacAddress};
 
-/// How long a destination is reported after the last byte to it.
+/// The time for which a VNIC reports a destination after the last byte to the destination.
 const LINGER: Duration = Duration::from_millis(200);
-/// A class counts as held back by its ceiling when it had to wait and sent this share of it: else its sender's own
-/// limits, or the VNIC's, hold it back.
+/// The ceiling limits a class when the class had to wait and sent at least this share of the ceiling. Otherwise the
+/// limits of the sender itself, or of the VNIC, limit the class.
 const NEAR: (u128, u128) = (85, 100);
 
 /// A VNIC of this agent as a sender.
@@ -21,21 +21,21 @@ pub struct Sender {
 /// One destination.
 struct Pair {
     to: MacAddress,
-    /// What it may always grow by: little for both of them.
+    /// The minimum growth of the rate; small for sender and receiver.
     room: Bandwidth,
-    /// No grant goes below: nobody who lies or errs can stop a VNIC.
+    /// The minimum of a grant: a peer with wrong messages cannot stop a VNIC.
     least: Bandwidth,
     meter: Meter,
     counters: Option<Counters>,
     wish: Bandwidth,
     moved: Option<Instant>,
     grant: Option<(Bandwidth, Instant)>,
-    /// What the class has now.
+    /// The present ceiling of the class.
     ceiling: Bandwidth,
 }
 
 impl Sender {
-    /// `all` is the sum of the bandwidths of the tenant's VNICs.
+    /// The argument `all` is the sum of the bandwidths of the tenant's VNICs.
     pub(super) fn new(vnic: Vnic, others: &[Vnic], all: u128) -> Sender {
         let pair = |other: &Vnic| {
             let receivable = all - u128::from(other.bandwidth.bits_per_second());
@@ -55,19 +55,19 @@ impl Sender {
         Sender { vnic, pairs: others.iter().map(pair).collect() }
     }
 
-    /// Which VNIC it is.
+    /// The VNIC that sends.
     pub fn vnic(&self) -> Vnic {
         self.vnic
     }
 
-    /// What it sends to all destinations together.
+    /// The rate that the VNIC sends to all destinations together.
     pub fn rate(&self) -> Bandwidth {
         self.pairs
             .iter()
             .fold(Bandwidth::ZERO, |sum, pair| sum.checked_add(pair.meter.rate()).unwrap_or(sum))
     }
 
-    /// Each destination with what goes there, and its class's ceiling.
+    /// Each destination with the rate to the destination and the ceiling of its class.
     pub fn pairs(&self) -> impl Iterator<Item = (MacAddress, Bandwidth, Bandwidth)> {
         self.pairs.iter().map(|pair| (pair.to, pair.meter.rate(), pair.ceiling))
     }
@@ -89,21 +89,21 @@ impl Sender {
         }
     }
 
-    /// None when there is no such destination; whether the grant was possible.
+    /// Handles a grant. `None`: the VNIC has no such destination; otherwise whether the grant was possible.
     pub(super) fn handle_grant(&mut self, now: Instant, grant: &Grant) -> Option<bool> {
         let most = self.vnic.bandwidth;
         let pair = self.pairs.iter_mut().find(|pair| pair.to == grant.to)?;
         pair.grant = Some((grant.rate.clamp(pair.least, most), now));
-        // Less than the least is what a receiver grants to a sender that wishes little.
+        // A receiver grants less than the minimum to a sender with a small wish.
         Some(grant.rate <= most)
     }
 
-    /// What receivers have to know; and forgets grants that nobody renewed.
+    /// The reports for receivers. Grants that no receiver renewed expire here.
     pub(super) fn reports(&mut self, now: Instant) -> Vec<Report> {
         let from = self.vnic.mac;
         let mut reports = Vec::new();
         for pair in &mut self.pairs {
-            // A grant of the future is one from before the clock jumped back.
+            // After the clock jumped back, earlier grants have times in the future.
             pair.grant = pair.grant.filter(|(_, at)| *at <= now && now - *at < SILENCE);
             pair.moved = pair.moved.filter(|at| *at <= now && now - *at < LINGER);
             if let (Some(_), Some(counters)) = (pair.moved, pair.counters) {
@@ -118,7 +118,7 @@ impl Sender {
         self.pairs.iter_mut().enumerate().find_map(|(to, pair)| {
             let fresh = pair.grant.filter(|(_, at)| *at <= now && now - *at < SILENCE);
             let most = fresh.map_or(whole, |(rate, _)| rate);
-            // Not for every bit: the kernel is asked only for what can be felt.
+            // Small changes are skipped: the kernel gets a request only for a noticeable change.
             let change = most.bits_per_second().abs_diff(pair.ceiling.bits_per_second());
             let is_felt = change > pair.ceiling.bits_per_second() / 200;
             if !(is_felt || most == whole && change > 0) {
@@ -146,7 +146,7 @@ impl Pair {
         self.wish = if waited && fastest >= self.ceiling.share(NEAR.0, NEAR.1) {
             Report::EVERYTHING
         } else {
-            // A little more than it has, so that it can grow until its ceiling tells.
+            // The wish is a little above the present rate: the rate can grow until the ceiling limits the class.
             let more = rate.share(17, 16).checked_add(self.room);
             more.unwrap_or(whole).min(whole)
         };

@@ -1,12 +1,12 @@
-//! A fluid model of the edge in virtual time: what senders want, classes with ceilings, receivers' links with queues, and
-//! agents that hear one another a millisecond later.
+//! A fluid model of the edge in virtual time: senders with wanted rates, classes with ceilings, receivers' links with
+//! queues, and agents that receive each other's messages a millisecond later.
 
 use super::*;
 use proptest::prelude::*;
 
 const STEP_MS: u64 = 10;
 const MBIT: u64 = 1_000_000;
-/// Wants all that it can get.
+/// The flow wants all available bandwidth.
 const ALL: f64 = 1e12;
 
 struct World {
@@ -22,11 +22,11 @@ struct Agent {
     id: AgentId,
     control: Control,
     alive: bool,
-    /// What its clock shows beside ours, in milliseconds.
+    /// The agent's clock minus the model's clock, in milliseconds.
     clock: i64,
 }
 
-/// From one VNIC to another, by their places in the list.
+/// A flow from one VNIC to another VNIC; `from` and `to` are indexes in the list.
 struct Flow {
     from: usize,
     to: usize,
@@ -38,7 +38,7 @@ struct Flow {
 }
 
 impl World {
-    /// VNICs of these bandwidths (Mbit/s), each at an agent of its own, all of one tenant.
+    /// VNICs with these bandwidths (Mbit/s); each VNIC has its own agent, and all VNICs belong to one tenant.
     fn new(bandwidths: &[u64], flows: &[(usize, usize, f64)]) -> World {
         let mac = |place: usize| MacAddress::new([2, 0, 0, 0, 0, place as u8]).unwrap();
         let vnic = |(place, mbit): (usize, &u64)| Vnic {
@@ -94,7 +94,7 @@ impl World {
                 }
             }
             for (agent, now) in now.into_iter().enumerate() {
-                // They do not step together.
+                // The agents step at different times.
                 if self.ms % STEP_MS == agent as u64 % STEP_MS && self.agents[agent].alive {
                     self.step(agent, now);
                 }
@@ -128,7 +128,7 @@ impl World {
         }
     }
 
-    /// One millisecond's.
+    /// Moves the bits of one millisecond.
     fn move_bits(&mut self) {
         let rates: Vec<(f64, bool)> = self
             .flows
@@ -165,7 +165,7 @@ impl World {
         }
     }
 
-    /// What arrives of each flow over those milliseconds, in Mbit/s.
+    /// The arrived rate of each flow over those milliseconds, in Mbit/s.
     fn measure(&mut self, ms: u64) -> Vec<f64> {
         let before: Vec<f64> = self.flows.iter().map(|flow| flow.arrived).collect();
         self.run(ms);
@@ -182,7 +182,7 @@ impl World {
     }
 }
 
-/// Two senders to VNIC 0.
+/// Two flows to VNIC 0.
 fn two(bandwidths: &[u64; 3], first: f64, second: f64) -> World {
     World::new(bandwidths, &[(1, 0, first), (2, 0, second)])
 }
@@ -221,7 +221,7 @@ fn what_one_leaves_the_other_gets() {
     let rates = world.measure(500);
     assert!(rates[0] > 8.4 && (rates[1] - 1.0).abs() < 0.05, "{rates:?}");
     world.flows[1].wants = 0.0;
-    // Its last report lingers for 200 ms, and congestion is remembered for as long.
+    // The VNIC repeats its last report for 200 ms, and congestion lasts as long.
     world.run(300);
     world.expect(500, &[10.0, 0.0]);
     world.flows[1].wants = ALL;
@@ -256,7 +256,7 @@ fn bursts_that_come_and_go() {
 
 #[test]
 fn a_sender_that_is_held_back_elsewhere_leaves_the_rest() {
-    // VNIC 1 sends to 0 and 3; 3 takes little.
+    // VNIC 1 sends to VNICs 0 and 3; VNIC 3 receives little.
     let mut world = World::new(&[10, 10, 10, 2], &[(1, 0, 3e6), (2, 0, ALL), (1, 3, ALL)]);
     world.run(300);
     let rates = world.measure(1_000);
@@ -266,7 +266,8 @@ fn a_sender_that_is_held_back_elsewhere_leaves_the_rest() {
     );
 }
 
-/// Found by `steady_rates_are_the_hose_models`: room to grow was a share of the sender's bandwidth, however large.
+/// Found by `steady_rates_are_the_hose_models`: the room to grow was a share of the sender's bandwidth, without an
+/// upper bound.
 #[test]
 fn a_large_sender_that_wants_little_leaves_the_rest() {
     let mut world = two(&[5, 28, 4], 1.378e6, ALL);
@@ -277,19 +278,19 @@ fn a_large_sender_that_wants_little_leaves_the_rest() {
 
 #[test]
 fn whoever_vanishes_throttles_nobody() {
-    // The receiver's agent.
+    // The receiver's agent disappears.
     let mut world = two(&[10, 10, 10], ALL, ALL);
     world.run(500);
     assert!(world.ceiling(&world.flows[0]) < 6e6);
     world.agents[0].alive = false;
     world.run(120);
     assert_eq!(world.ceiling(&world.flows[0]), 10e6);
-    // It comes back, knowing nothing.
+    // The agent returns without any state.
     world.agents[0].control = Control::new(AgentId(0), &world.vnics, None);
     world.agents[0].alive = true;
     world.run(150);
     world.expect(500, &[5.0, 5.0]);
-    // A sender's agent, and what it shapes.
+    // A sender's agent disappears, with the VNIC that the agent shapes.
     world.agents[2].alive = false;
     world.flows[1].wants = 0.0;
     world.run(300);
@@ -305,14 +306,14 @@ fn clocks_that_jump_are_forgotten_soon() {
         world.agents[agent].clock += jump;
         world.run(300);
         world.expect(500, &[5.0, 5.0]);
-        // And nothing stays throttled when all is over.
+        // After the traffic ends, no sender stays limited.
         world.agents[0].alive = false;
         world.run(150);
         assert_eq!(world.ceiling(&world.flows[0]), 10e6, "{agent} {jump}");
     }
 }
 
-/// What VNIC 2's agent says of itself, at every millisecond.
+/// VNIC 2's agent sends this report at every millisecond.
 fn with_liar(report: impl Fn(u64) -> (u64, Bandwidth)) -> (World, Vec<f64>) {
     let mut world = two(&[10, 10, 10], ALL, 0.0);
     world.agents[2].alive = false;
@@ -358,7 +359,7 @@ fn grants_that_cannot_be_stop_nobody() {
             let grant = Grant { from: world.vnics[1].mac, to: world.vnics[0].mac, rate };
             world.waiting.push((1, AgentId(0), Message::Grants(vec![grant])));
             world.run(1);
-            // About half of what the hose model would leave it if everybody sent: 10 * 10/20 / 2.
+            // The bound is about half of the share in the hose model when all VNICs send: 10 * 10/20 / 2.
             assert!(world.ceiling(&world.flows[0]) >= 2.4e6);
         }
     }
@@ -421,7 +422,7 @@ fn one_agent_for_all_needs_no_datagrams_but_the_hypervisors() {
             assert_eq!(to, AgentId(77));
             let rates = match message {
                 Message::Rates(rates) => rates,
-                // Six pairs, all in use.
+                // All six pairs are in use.
                 Message::Reports(reports) => {
                     pairs = reports.len();
                     continue;
@@ -444,7 +445,8 @@ fn one_agent_for_all_needs_no_datagrams_but_the_hypervisors() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// However many senders, whatever they want: the rates to one receiver become those of the hose model's allocation.
+    /// For any number of senders and any wanted rates, the rates to one receiver converge to the allocation of the hose
+    /// model.
     #[test]
     fn steady_rates_are_the_hose_models(
         receiver in 5_u64..50,
@@ -465,7 +467,7 @@ proptest! {
         world.run(1_500);
         let found = world.measure(1_000);
         for (found, ideal) in found.iter().zip(&ideal) {
-            // Who could have more is kept waiting for the little room that others are left to grow in.
+            // The small room to grow of the other senders is not available to a sender that could use more.
             let slack = 0.05 * receiver as f64 + 0.03 * ideal / 1e6;
             prop_assert!((found - ideal / 1e6).abs() <= 2.0 * slack, "{found}, not {}", ideal / 1e6);
         }

@@ -1,9 +1,9 @@
-//! The bytes of netlink messages: header, body, attributes, and the same read back (`linux/netlink.h`).
+//! Writes and reads the bytes of netlink messages: header, body, attributes (`linux/netlink.h`).
 //!
-//! Numbers are in the machine's own order, as the kernel's are. What is read is checked against its length first: the
-//! kernel is no adversary, but a message that was cut short must not end the program.
+//! Numbers are in the byte order of the machine, as in the kernel. The reader checks the length before each read: the
+//! kernel is no adversary, but a truncated message must not end the program.
 
-/// `NLM_F_REQUEST | NLM_F_ACK`: every request is one, and each is answered.
+/// `NLM_F_REQUEST | NLM_F_ACK`: every message is a request, and the kernel acknowledges every request.
 pub(crate) const ASK: u16 = 0x1 | 0x4;
 /// `NLM_F_CREATE | NLM_F_EXCL`.
 pub(crate) const NEW: u16 = 0x400 | 0x200;
@@ -19,7 +19,7 @@ pub(crate) struct Message {
 }
 
 impl Message {
-    /// With a header of that type and flags; length and number come last.
+    /// A message with a header of that type and flags; `finish` writes the length and the sequence number.
     pub(crate) fn new(kind: u16, flags: u16, body: &[u8]) -> Message {
         let mut bytes = vec![0; HEADER];
         bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
@@ -37,12 +37,12 @@ impl Message {
         self
     }
 
-    /// A text with the zero at its end that the kernel wants.
+    /// Adds a text with the zero at the end that the kernel expects.
     pub(crate) fn text(self, kind: u16, text: &str) -> Message {
         self.attribute(kind, &[text.as_bytes(), &[0]].concat())
     }
 
-    /// Attributes inside an attribute.
+    /// Adds an attribute that contains attributes.
     pub(crate) fn nested(mut self, kind: u16, fill: impl FnOnce(Message) -> Message) -> Message {
         let at = self.bytes.len();
         self.bytes.extend_from_slice(&[0; 4]);
@@ -53,7 +53,7 @@ impl Message {
         message
     }
 
-    /// The bytes to send.
+    /// The bytes of the complete message.
     pub(crate) fn finish(mut self, sequence: u32) -> Vec<u8> {
         let length = self.bytes.len() as u32;
         self.bytes[..4].copy_from_slice(&length.to_ne_bytes());
@@ -66,16 +66,16 @@ impl Message {
     }
 }
 
-/// A message that came.
+/// A received message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Received<'a> {
     pub(crate) kind: u16,
     pub(crate) sequence: u32,
-    /// What follows the header.
+    /// The bytes after the header.
     pub(crate) body: &'a [u8],
 }
 
-/// The messages in what one read returned; ends at the first that is cut short.
+/// The messages in the bytes of one read; the iterator ends at the first truncated message.
 pub(crate) fn messages(mut bytes: &[u8]) -> impl Iterator<Item = Received<'_>> {
     std::iter::from_fn(move || {
         let length = u32_at(bytes, 0)? as usize;
@@ -86,12 +86,12 @@ pub(crate) fn messages(mut bytes: &[u8]) -> impl Iterator<Item = Received<'_>> {
     })
 }
 
-/// The attributes in these bytes; ends at the first that is cut short.
+/// The attributes in these bytes; the iterator ends at the first truncated attribute.
 pub(crate) fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let length = usize::from(u16_at(bytes, 0)?);
         let value = bytes.get(4..length)?;
-        // The two highest bits say how the value is written.
+        // The two highest bits are flags of the value's encoding.
         let kind = u16_at(bytes, 2)? & 0x3fff;
         bytes = bytes.get(length.next_multiple_of(ALIGNMENT)..).unwrap_or_default();
         Some((kind, value))

@@ -1,10 +1,10 @@
-//! The few netlink requests that shaping needs: queueing disciplines, classes, filters, counters.
+//! Implements the few netlink requests that shaping needs: queueing disciplines, classes, filters, counters.
 //!
-//! Written here rather than taken from a library: it is eight messages. The generated bindings that there are bring forty
-//! thousand lines for them, and sockets of their own, with `unsafe`.
+//! Weir needs only eight messages. The generated bindings of a library would add forty thousand lines, and sockets of
+//! their own with `unsafe`.
 //!
-//! [`Socket`] sends and waits; [`traffic`] writes and reads the messages of traffic control (`linux/pkt_sched.h`);
-//! [`message`] is the bytes.
+//! [`Socket`] sends requests and waits for replies; [`traffic`] writes and reads the messages of traffic control
+//! (`linux/pkt_sched.h`); [`message`] encodes and decodes the bytes.
 
 mod message;
 pub(crate) mod traffic;
@@ -22,16 +22,16 @@ use nix::sys::socket::{
 use nix::sys::time::TimeVal;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-/// `NLMSG_ERROR`: also what an acknowledgement is, with the number 0.
+/// `NLMSG_ERROR`; an acknowledgement is an `NLMSG_ERROR` with the number 0.
 const ERROR: u16 = 2;
 /// `NLMSG_DONE`: the end of a dump.
 const DONE: u16 = 3;
-/// The kernel fills no more than this at once (`netlink_dump`).
+/// The kernel fills at most this many bytes at once (`netlink_dump`).
 const BUFFER: usize = 1 << 16;
-/// How long the kernel may take; it answers before `send` returns.
+/// The timeout for the kernel; the kernel replies before `send` returns.
 const PATIENCE: TimeVal = TimeVal::new(2, 0);
 
-/// A socket to the kernel's routing netlink, in the network namespace of the thread that opened it.
+/// A socket of the kernel's routing netlink, in the network namespace of the thread that opened the socket.
 pub(crate) struct Socket {
     descriptor: OwnedFd,
     sequence: u32,
@@ -53,12 +53,12 @@ impl Socket {
         Ok(Socket { descriptor, sequence: 0, buffer: vec![0; BUFFER] })
     }
 
-    /// Sends a request and waits for its acknowledgement; what the kernel has against it otherwise.
+    /// Sends a request and waits for the acknowledgement. The error is the error of the kernel.
     pub(crate) fn request(&mut self, message: Message) -> Result<(), Errno> {
         self.exchange(message, |_| ())
     }
 
-    /// Sends a question and hands each message of the answer to `take`.
+    /// Sends a request and hands each message of the reply to `take`.
     pub(crate) fn ask(
         &mut self,
         message: Message,
@@ -67,7 +67,7 @@ impl Socket {
         self.exchange(message, take)
     }
 
-    /// Until the acknowledgement, or the end of the dump.
+    /// Reads until the acknowledgement, or until the end of the dump.
     fn exchange(
         &mut self,
         message: Message,
@@ -80,7 +80,7 @@ impl Socket {
         loop {
             let length = recv(descriptor, &mut self.buffer, MsgFlags::empty())?;
             for one in messages(self.buffer.get(..length).unwrap_or_default()) {
-                // An answer to an earlier question that nobody waited for any more.
+                // The reply belongs to an earlier request that nobody waits for.
                 if one.sequence != self.sequence {
                     continue;
                 }
@@ -94,7 +94,7 @@ impl Socket {
                         };
                     }
                     DONE => {
-                        // A dump that failed half-way says so here.
+                        // The end of a failed dump has the error number.
                         let number = u32_at(one.body, 0).unwrap_or_default() as i32;
                         return if number < 0 {
                             Err(Errno::from_raw(number.wrapping_neg()))

@@ -1,12 +1,12 @@
-//! Traffic control's messages: an HTB with its classes, their queues, the filters in front of them, and what they count.
+//! Writes and reads the messages of traffic control: an HTB with its classes, queues, filters and counters.
 //!
-//! The kernel measures the time that bytes take in ticks of 64 ns (`PSCHED_SHIFT` is 6 since Linux 2.6.31, which
-//! `/proc/net/psched` tells programs); so that is the unit of `buffer` and `cbuffer` in `tc_htb_opt`.
+//! The kernel measures the transmission time of bytes in ticks of 64 ns (`PSCHED_SHIFT` is 6 since Linux 2.6.31;
+//! `/proc/net/psched` shows the value to programs). Therefore `buffer` and `cbuffer` in `tc_htb_opt` have this unit.
 
 use super::message::{ASK, DUMP, Message, NEW, Received, attribute, u32_at, u64_at};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// `RTM_*` of `linux/rtnetlink.h`.
+/// The `RTM_*` constants of `linux/rtnetlink.h`.
 const NEW_QDISC: u16 = 36;
 const DELETE_QDISC: u16 = 37;
 const GET_QDISC: u16 = 38;
@@ -20,7 +20,7 @@ const GET_STATS: u16 = 94;
 const KIND: u16 = 1;
 const OPTIONS: u16 = 2;
 const STATS2: u16 = 7;
-/// Inside `TCA_STATS2`.
+/// The attributes inside `TCA_STATS2`.
 const STATS_BASIC: u16 = 1;
 const STATS_QUEUE: u16 = 3;
 /// `TCA_HTB_*`.
@@ -44,9 +44,9 @@ const HOOKS: u32 = 0xffff_fff1;
 /// `TC_H_MIN_INGRESS`, `TC_H_MIN_EGRESS`.
 #[derive(Clone, Copy)]
 pub(crate) enum Hook {
-    /// What comes in.
+    /// Received frames.
     Ingress = 0xfff2,
-    /// What goes out, before it is queued.
+    /// Sent frames, before the queue.
     Egress = 0xfff3,
 }
 
@@ -54,24 +54,24 @@ pub(crate) enum Hook {
 pub(crate) const ROOT: u32 = 0xffff_ffff;
 
 const TICK_NS: u128 = 64;
-/// `TC_LINKLAYER_ETHERNET`: rates are exact, and no table of them has to come along.
+/// `TC_LINKLAYER_ETHERNET`: rates are exact, and the message needs no rate table.
 const ETHERNET: u8 = 1;
 /// `ETH_P_ALL`.
 const EVERY_PROTOCOL: u16 = 3;
 const PRIORITY: u32 = 1;
 
-/// What a class may send, in bits per second, and how many bytes at once.
+/// The rates of a class in bits per second, and the bytes that the class may send at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ClassRates {
-    /// What it may send in any case.
+    /// The guaranteed rate.
     pub(crate) rate: u64,
-    /// What it may send when its parent has it to lend.
+    /// The most that the class may send when the parent lends bandwidth.
     pub(crate) ceiling: u64,
-    /// Bytes that it sends at once before another class of the same parent has its turn.
+    /// The bytes that the class sends before another class of the same parent sends.
     pub(crate) quantum: u32,
 }
 
-/// Which one, on which interface, below what.
+/// The interface, the handle and the parent of a queueing discipline or class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) interface: u32,
@@ -79,26 +79,26 @@ pub(crate) struct Place {
     pub(crate) parent: u32,
 }
 
-/// A queueing discipline that is there.
+/// A queueing discipline that exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Qdisc {
     pub(crate) place: Place,
     pub(crate) kind: String,
-    /// Of an HTB: the class of what no filter takes.
+    /// For an HTB: the class for frames that no filter takes.
     pub(crate) default: Option<u32>,
 }
 
-/// What a class counted since it was made.
+/// The counters of a class since the creation of the class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ClassCounters {
     pub(crate) place: Place,
-    /// Bytes that left it.
+    /// Bytes that left the class.
     pub(crate) bytes: u64,
-    /// Bytes that wait in it.
+    /// Bytes that wait in the class.
     pub(crate) backlog: u32,
-    /// Frames that its queue had no room for.
+    /// Frames that the full queue dropped.
     pub(crate) dropped: u32,
-    /// How often it had to wait because it was at its ceiling.
+    /// How often the class had to wait at its ceiling.
     pub(crate) throttled: u32,
 }
 
@@ -122,9 +122,9 @@ impl Place {
     }
 }
 
-/// An HTB; frames that no filter takes go to the class with that minor number.
+/// Creates an HTB; frames that no filter takes go to the class with that minor number.
 pub(crate) fn new_htb(place: Place, default: u32) -> Message {
-    // struct tc_htb_glob: version, rate2quantum, default, debug, direct packets.
+    // The fields of struct tc_htb_glob: version, rate2quantum, default, debug, direct packets.
     let init: Vec<u8> =
         [3, 10, default, 0, 0].iter().flat_map(|number: &u32| number.to_ne_bytes()).collect();
     Message::new(NEW_QDISC, ASK | NEW, &place.bytes(0))
@@ -132,7 +132,7 @@ pub(crate) fn new_htb(place: Place, default: u32) -> Message {
         .nested(OPTIONS, |options| options.attribute(HTB_INIT, &init))
 }
 
-/// A queue of so many bytes, below a class.
+/// Creates a queue of `limit` bytes below a class.
 pub(crate) fn new_queue(place: Place, limit: u32) -> Message {
     Message::new(NEW_QDISC, ASK | NEW, &place.bytes(0))
         .text(KIND, "bfifo")
@@ -147,17 +147,17 @@ pub(crate) fn new_class(place: Place, rates: ClassRates) -> Message {
     class(ASK | NEW, place, rates)
 }
 
-/// Other rates for a class that is there.
+/// Changes the rates of an existing class.
 pub(crate) fn change_class(place: Place, rates: ClassRates) -> Message {
     class(ASK, place, rates)
 }
 
 fn class(flags: u16, place: Place, rates: ClassRates) -> Message {
     let (rate, ceiling) = (rates.rate / 8, rates.ceiling / 8);
-    // struct tc_htb_opt: two struct tc_ratespec, two buffers, quantum, level, priority.
+    // The fields of struct tc_htb_opt: two struct tc_ratespec, two buffers, quantum, level, priority.
     let mut parameters = Vec::with_capacity(44);
     for bytes in [rate, ceiling] {
-        // Cell log, link layer, overhead, cell alignment, smallest packet unit, rate.
+        // The fields of struct tc_ratespec: cell log, link layer, overhead, cell alignment, smallest packet unit, rate.
         parameters.extend_from_slice(&[0, ETHERNET, 0, 0, 0, 0, 0, 0]);
         let short = u32::try_from(bytes).unwrap_or(u32::MAX);
         parameters.extend_from_slice(&short.to_ne_bytes());
@@ -176,27 +176,27 @@ fn class(flags: u16, place: Place, rates: ClassRates) -> Message {
     })
 }
 
-/// Two frames, or what passes in a millisecond: less starves a class at the timer's resolution, more lets bursts
-/// through that the rate forbids.
+/// The burst is two frames, or the bytes of one millisecond. A smaller burst starves a class at the timer's resolution;
+/// a larger burst exceeds the rate.
 fn burst(bytes_per_second: u64) -> u64 {
     (bytes_per_second / 1000).max(2 * 1600)
 }
 
-/// How long those bytes take at that rate, in the kernel's ticks.
+/// The transmission time of those bytes at that rate, in ticks of the kernel.
 fn ticks(bytes: u64, bytes_per_second: u64) -> u32 {
     let ns = u128::from(bytes) * 1_000_000_000 / u128::from(bytes_per_second.max(1));
     u32::try_from(ns / TICK_NS).unwrap_or(u32::MAX)
 }
 
-/// Sends frames to that hardware address to a class.
+/// Sends frames with that destination address to a class.
 ///
-/// u32's offsets count from the network header, so the destination stands 14 bytes before it. A VLAN tag is outside
-/// the frame there (in the buffer's metadata), and the filter is for all protocols: tagged or not, IPv4 or not, all is
-/// taken.
+/// The offsets of u32 count from the network header, so the destination address is at offset −14. A VLAN tag is outside
+/// the frame there (in the metadata of the buffer), and the filter is for all protocols. Therefore the filter takes
+/// frames with and without a tag, of IPv4 and of other protocols.
 pub(crate) fn new_filter(place: Place, destination: [u8; 6], class: u32) -> Message {
     let [a, b, c, d, e, f] = destination;
-    // struct tc_u32_sel: flags (1: an end), shift, count of keys, padding, offsets and hash, all unused; then the keys:
-    // mask, value (both as on the wire), offset, offset mask.
+    // The fields of struct tc_u32_sel: flags (1: terminal), shift, number of keys, padding, offsets and hash (all
+    // unused), then the keys. The fields of a key: mask, value (both in network byte order), offset, offset mask.
     let mut selector = vec![1, 0, 2, 0];
     selector.extend_from_slice(&[0; 12]);
     for (mask, value, offset) in
@@ -216,18 +216,19 @@ pub(crate) fn new_filter(place: Place, destination: [u8; 6], class: u32) -> Mess
     )
 }
 
-/// Where filters stand that see frames as they come in and before they are queued; the kernel has one place for it.
+/// Creates the place of filters for frames at ingress and before the egress queue; the kernel has one such place per
+/// interface.
 pub(crate) fn new_hooks(interface: u32) -> Message {
     let place = Place { interface, handle: HOOKS & 0xffff_0000, parent: HOOKS };
     Message::new(NEW_QDISC, ASK | NEW, &place.bytes(0)).text(KIND, "clsact")
 }
 
-/// Removes it with all its filters.
+/// Removes the `clsact` of an interface with all its filters.
 pub(crate) fn delete_hooks(interface: u32) -> Message {
     delete_qdisc(Place { interface, handle: HOOKS & 0xffff_0000, parent: HOOKS })
 }
 
-/// Has a program decide about every frame at one of the hooks.
+/// Attaches a program that decides about every frame at one of the hooks.
 pub(crate) fn new_program(
     interface: u32,
     hook: Hook,
@@ -248,19 +249,19 @@ pub(crate) fn new_program(
     )
 }
 
-/// Asks for every queueing discipline of the namespace.
+/// Requests every queueing discipline of the namespace.
 pub(crate) fn get_qdiscs(interface: u32) -> Message {
     Message::new(GET_QDISC, DUMP, &Place { interface, handle: 0, parent: 0 }.bytes(0))
 }
 
-/// Asks for the classes of that queueing discipline.
+/// Requests the classes of that queueing discipline.
 pub(crate) fn get_classes(interface: u32, qdisc: u32) -> Message {
     Message::new(GET_CLASS, DUMP, &Place { interface, handle: 0, parent: qdisc }.bytes(0))
 }
 
-/// Asks what an interface counted.
+/// Requests the counters of an interface.
 pub(crate) fn get_counters(interface: u32) -> Message {
-    // struct if_stats_msg: family and padding, interface, which statistics (IFLA_STATS_LINK_64).
+    // The fields of struct if_stats_msg: family and padding, interface, mask of statistics (IFLA_STATS_LINK_64).
     let mut body = [0; 12];
     body[4..8].copy_from_slice(&interface.to_ne_bytes());
     body[8..].copy_from_slice(&1_u32.to_ne_bytes());
@@ -294,12 +295,12 @@ pub(crate) fn read_class(message: Received<'_>) -> Option<ClassCounters> {
     })
 }
 
-/// Bytes that the interface received, and that it sent.
+/// The bytes that the interface received, and the bytes that the interface sent.
 pub(crate) fn read_counters(message: Received<'_>) -> Option<(u64, u64)> {
     if message.kind != NEW_STATS {
         return None;
     }
-    // struct rtnl_link_stats64: packets received, sent, bytes received, sent, ...
+    // The fields of struct rtnl_link_stats64: packets received, packets sent, bytes received, bytes sent, ...
     let counters = attribute(message.body.get(12..)?, 1)?;
     Some((u64_at(counters, 16)?, u64_at(counters, 24)?))
 }
@@ -315,8 +316,9 @@ mod tests {
         assert_eq!(hex, expected.split_whitespace().collect::<String>());
     }
 
-    /// Laid out apart from this code, in Python, from the structures of `linux/pkt_sched.h`; that the kernel takes them
-    /// for what `tc` would have said is for `root_a_shaper_is_what_tc_would_make`. Little-endian, as the machines are.
+    /// A separate Python program made the expected bytes from the structures of `linux/pkt_sched.h`. The test
+    /// `root_a_shaper_is_what_tc_would_make` shows that the kernel understands the bytes as the messages of `tc`. The
+    /// bytes are little-endian.
     #[test]
     #[cfg(target_endian = "little")]
     fn messages_byte_by_byte() {
@@ -358,7 +360,7 @@ mod tests {
         }
     }
 
-    /// Against tc: microseconds times 15.625, the factor that `/proc/net/psched` gives.
+    /// The expected values are those of tc: microseconds times 15.625, the factor of `/proc/net/psched`.
     #[test]
     fn times_are_in_the_kernels_ticks() {
         for (bytes, rate, expected) in [

@@ -7,8 +7,8 @@ pub(super) const IPV6: u32 = 2;
 /// Sample types of enterprise 0: flow sample, expanded flow sample.
 pub(super) const FLOW: u32 = 1;
 pub(super) const EXPANDED_FLOW: u32 = 3;
-/// Flow records of enterprise 0: a raw packet header, and what an agent without headers says of a packet
-/// (`sampled_ethernet`, `sampled_ipv4`, `sampled_ipv6`).
+/// Flow records of enterprise 0: a raw packet header, and the records of an agent without headers (`sampled_ethernet`,
+/// `sampled_ipv4`, `sampled_ipv6`).
 pub(super) const RAW_HEADER: u32 = 1;
 pub(super) const SAMPLED_ETHERNET: u32 = 2;
 pub(super) const SAMPLED_IPV4: u32 = 3;

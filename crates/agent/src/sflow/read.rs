@@ -1,4 +1,4 @@
-//! Reads datagrams in place: nothing is copied, every length is checked.
+//! Reads datagrams in place: the reader copies nothing and checks every length.
 
 use super::numbers::{
     ETHERNET, EXPANDED_FLOW, FLOW, HEADER_IPV4, HEADER_IPV6, IPV4, IPV6, RAW_HEADER,
@@ -8,12 +8,12 @@ use crate::error::{Error, Result};
 use crate::flow::FlowKey;
 use std::net::IpAddr;
 
-/// A datagram whose head is understood.
+/// A datagram with a valid header.
 #[derive(Clone, Copy, Debug)]
 pub struct Datagram<'a> {
     /// The agent's address.
     pub agent: IpAddr,
-    /// Tells apart several origins behind one agent.
+    /// Distinguishes several origins of one agent.
     pub sub_agent: u32,
     /// Counts the datagrams of one sub-agent.
     pub sequence: u32,
@@ -26,25 +26,26 @@ pub struct Datagram<'a> {
 pub struct FlowSample<'a> {
     /// Counts the flow samples of one source.
     pub sequence: u32,
-    /// The packet stands for so many.
+    /// The sampling rate: the sample represents this number of packets.
     pub rate: u32,
-    /// How many packets could have been sampled.
+    /// The number of packets that the agent could have sampled.
     pub pool: u32,
-    /// How many samples were lost.
+    /// The number of lost samples.
     pub drops: u32,
-    /// The first bytes of the packet; empty where the sample has none.
+    /// The first bytes of the packet; empty for a sample without a header.
     pub header: &'a [u8],
-    /// The flow, where the sample says which: by its header, else by its record of IP addresses.
+    /// The flow from the sample's header, else from its record of IP addresses; `None` when the sample has neither.
     pub flow: Option<FlowKey>,
-    /// The packet's length on the wire, with check sequence; of an agent that says only the length of IP, that.
+    /// The length of the packet on the wire, with the frame check sequence. For an agent that sends only the length of
+    /// the IP packet, the length of the IP packet.
     pub length: u32,
 }
 
 impl<'a> Datagram<'a> {
-    /// Reads the head.
+    /// Reads the header of a datagram.
     ///
     /// # Errors
-    /// [`Error::Datagram`] says what is wrong.
+    /// [`Error::Datagram`] describes the fault.
     pub fn parse(bytes: &'a [u8]) -> Result<Datagram<'a>> {
         let mut words = Words(bytes);
         let short = || Error::Datagram("it is too short".to_owned());
@@ -65,7 +66,8 @@ impl<'a> Datagram<'a> {
         Ok(Datagram { agent, sub_agent, sequence, samples, rest: words })
     }
 
-    /// Its flow samples; other samples (counters) are passed over. Ends at the first that is not whole, with an error.
+    /// The flow samples of the datagram. The iterator skips other samples (counters), and ends with an error at the
+    /// first incomplete sample.
     #[must_use]
     pub fn flow_samples(&self) -> FlowSamples<'a> {
         FlowSamples { left: self.samples, rest: self.rest }
@@ -109,7 +111,7 @@ fn flow_sample<'a>(kind: u32, mut words: Words<'a>) -> Option<FlowSample<'a>> {
     let (rate, pool, drops) = (words.word()?, words.word()?, words.word()?);
     words.skip(if is_expanded { 4 } else { 2 })?;
     let mut header: &[u8] = &[];
-    // By how well they tell: a header, a record of Ethernet, a record of IP.
+    // The order is from the most to the least exact: a header, a record of Ethernet, a record of IP.
     let (mut lengths, mut flows) = ([None; 3], [None; 2]);
     for _ in 0..words.word()? {
         let (kind, length) = (words.word()?, words.word()?);
@@ -120,7 +122,7 @@ fn flow_sample<'a>(kind: u32, mut words: Words<'a>) -> Option<FlowSample<'a>> {
                 record.skip(1)?;
                 let size = usize::try_from(record.word()?).ok()?;
                 header = record.0.get(..size)?;
-                // The length counts whatever the protocol is.
+                // The length is valid for every protocol.
                 lengths[0] = Some(length);
                 flows[0] = match protocol {
                     ETHERNET => FlowKey::of(header),
@@ -142,7 +144,7 @@ fn flow_sample<'a>(kind: u32, mut words: Words<'a>) -> Option<FlowSample<'a>> {
     Some(FlowSample { sequence, rate, pool, drops, header, flow, length })
 }
 
-/// The rest of `sampled_ipv4` or `sampled_ipv6` behind the length.
+/// Reads the rest of `sampled_ipv4` or `sampled_ipv6` after the length.
 fn sampled_ip(kind: u32, mut record: Words<'_>) -> Option<FlowKey> {
     let protocol = record.word()?;
     let mut address = || -> Option<IpAddr> {
@@ -162,7 +164,7 @@ fn sampled_ip(kind: u32, mut record: Words<'_>) -> Option<FlowKey> {
     })
 }
 
-/// What is left to read.
+/// The unread bytes.
 #[derive(Clone, Copy, Debug)]
 struct Words<'a>(&'a [u8]);
 
@@ -178,7 +180,7 @@ impl<'a> Words<'a> {
         Some(())
     }
 
-    /// That many bytes and what pads them to a whole word.
+    /// Reads that many bytes, and skips the padding to a whole word.
     fn bytes(&mut self, length: usize) -> Option<&'a [u8]> {
         let bytes = self.0.get(..length)?;
         self.0 = self.0.get(length.checked_next_multiple_of(4)?..).unwrap_or_default();
@@ -200,7 +202,7 @@ mod tests {
     };
 
     proptest! {
-        /// What is written is read back the same, here and by a parser of others.
+        /// The reader and a third-party parser read the written samples back.
         #[test]
         fn written_and_read(
             over_ipv6: bool,
@@ -240,11 +242,11 @@ mod tests {
             }
             prop_assert_eq!(&ours, &headers);
             prop_assert_eq!(&theirs, &headers);
-            // The stated rates add up to what the samples stand for.
+            // The sum of the stated rates is the number of packets that the samples represent.
             prop_assert!((pool as f64 - headers.len() as f64 * one_in).abs() <= 0.5 + 1e-6);
         }
 
-        /// Any bytes are an error or samples, never a panic.
+        /// Any bytes give an error or samples, and never a panic.
         #[test]
         fn any_bytes(mut bytes in prop::collection::vec(any::<u8>(), 0..300), head: bool, cut in 0..300_usize) {
             if head {

@@ -1,54 +1,57 @@
-//! Puts sampled headers into datagrams.
+//! Writes sampled headers into datagrams.
 
 use super::numbers::{ETHERNET, FLOW, IPV4, IPV6, RAW_HEADER, VERSION};
 use std::net::IpAddr;
 
-/// Whose samples they are.
+/// The origin of samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Origin {
-    /// The agent's address: the server that samples.
+    /// The address of the agent: the server that samples.
     pub agent: IpAddr,
-    /// Tells apart several origins behind one agent: the server whose traffic it is, where samples were mirrored.
+    /// Distinguishes several origins of one agent. For mirrored samples, the sub-agent is the server that sent the
+    /// traffic.
     pub sub_agent: u32,
-    /// The interface's index, 1 to 2²⁴ − 1.
+    /// The index of the interface, 1 to 2²⁴ − 1.
     pub interface: u32,
 }
 
-/// The frame check sequence, which captured frames lack and sFlow's lengths count (section 5.3 of the specification).
+/// The length of the frame check sequence. Captured frames lack the check sequence, and the lengths of sFlow include
+/// the check sequence (section 5.3 of the specification).
 const CHECK_SEQUENCE: u32 = 4;
-/// A datagram's header without the agent's address: version, address type, sub-agent, sequence, uptime, number of
-/// samples.
+/// The bytes of a datagram's header without the agent's address: version, address type, sub-agent, sequence, uptime,
+/// number of samples.
 const HEADER: usize = 24;
-/// A flow sample up to the header's bytes: type and length, eight words, record type and length, four words.
+/// The bytes of a flow sample before the packet header: type and length, eight words, record type and length, four
+/// words.
 const SAMPLE: usize = 64;
-/// What fits a frame of 1,500 bytes together with IPv6 and UDP headers.
+/// The largest datagram: a frame of 1,500 bytes also has room for the IPv6 and UDP headers.
 const LARGEST: usize = 1400;
-/// More of a packet than this no collector asks for.
+/// The most bytes of a packet; no collector asks for more.
 const LARGEST_HEADER: usize = 1024;
 
-/// One datagram under way.
+/// A datagram in construction.
 ///
-/// The stated sampling rates add up to the true number of packets: where 1/s is no whole number, samples alternate
-/// between the two whole numbers around it, so that a collector that multiplies scales up correctly.
+/// The sum of the stated sampling rates is the true number of packets. Where 1/s is not a whole number, samples
+/// alternate between the two nearest whole numbers, so a collector that multiplies gets the correct total.
 #[derive(Clone, Debug)]
 pub struct DatagramBuilder {
     origin: Origin,
-    /// 1/s.
+    /// The inverse rate 1/s.
     one_in: f64,
     bytes: Vec<u8>,
     samples: u32,
     datagrams: u32,
-    /// Flow samples since the start.
+    /// The number of flow samples since the start.
     sequence: u32,
-    /// Packets that the samples since the start stand for.
+    /// The number of packets that the samples since the start represent.
     pool: u64,
-    /// By how much the stated rates fall short of the true ones so far: within half a packet.
+    /// The sum of the true inverse rates minus the sum of the stated rates: at most half a packet.
     short: f64,
     drops: u32,
 }
 
 impl DatagramBuilder {
-    /// For samples that are taken at the rate 1/`one_in`; less than 1 counts as 1.
+    /// A builder for samples at the rate 1/`one_in`; a value below 1 counts as 1.
     #[must_use]
     pub fn new(origin: Origin, one_in: f64) -> DatagramBuilder {
         let one_in = usable(one_in);
@@ -72,12 +75,12 @@ impl DatagramBuilder {
         self.samples > 0 && self.bytes.len() + SAMPLE + padded(header.min(LARGEST_HEADER)) > LARGEST
     }
 
-    /// Adds a sample: the first bytes of a frame, and its length on the wire without check sequence.
+    /// Adds a sample: the first bytes of a frame, and its length on the wire without the check sequence.
     pub fn add(&mut self, header: &[u8], length: usize) {
         self.add_at(header, length, self.one_in);
     }
 
-    /// The same for a sample taken at a rate of its own: 1/`one_in`.
+    /// Adds a sample with its own rate 1/`one_in`.
     pub fn add_at(&mut self, header: &[u8], length: usize, one_in: f64) {
         if self.samples == 0 {
             self.bytes.clear();
@@ -97,7 +100,7 @@ impl DatagramBuilder {
             self.pool as u32,
             self.drops,
             self.origin.interface,
-            // The output interface is not known where a frame comes in.
+            // The output interface of a received frame is unknown.
             0,
             1,
             RAW_HEADER,
@@ -116,12 +119,13 @@ impl DatagramBuilder {
         self.samples += 1;
     }
 
-    /// How many samples were lost for want of room since the start.
+    /// Sets the number of samples that were lost since the start because a buffer was full.
     pub fn set_drops(&mut self, drops: u64) {
         self.drops = drops as u32;
     }
 
-    /// The datagram with what was added since the last one; `None` of nothing. `uptime` is in milliseconds.
+    /// The datagram with the samples since the last datagram; `None` when there are no samples. `uptime` is in
+    /// milliseconds.
     pub fn finish(&mut self, uptime: u32) -> Option<&[u8]> {
         if self.samples == 0 {
             return None;
@@ -148,7 +152,7 @@ impl DatagramBuilder {
         Some(&self.bytes)
     }
 
-    /// Such that the sum of rates is the nearest whole number to the sum of 1/s.
+    /// The rate of the next sample: the sum of all rates is the nearest whole number to the sum of 1/s.
     fn next_rate(&mut self, one_in: f64) -> u32 {
         let due = self.short + one_in;
         let rate = due.round().clamp(1.0, f64::from(u32::MAX));

@@ -5,15 +5,15 @@
 //!                             └── prio 2: clone to "weiro0x2" ══ VXLAN ══▶ server 2, "weiri0x1" ── its receiver
 //! ```
 //!
-//! Interfaces come in two generations, 0 and 1, so that a plan's can be made while the other's are in use; a tunnel has
-//! a VXLAN identifier of its own for each direction and generation, and so what arrives under the plan before is told
-//! apart, and is stated at its own rate.
+//! Interfaces have two generations, 0 and 1: the interfaces of a new plan are made while the interfaces of the old plan
+//! are in use. A tunnel has its own VXLAN identifier for each direction and generation. Therefore the receiver
+//! separates samples of the old plan and reports the samples with the rate of the old plan.
 //!
-//! It knows nothing of the other servers' state: [`sampling::control::Enactment`] says in which order steps may come.
-//! Filters stand on guests' ports only and lead to interfaces that it made itself, which have no filters: so nothing
-//! that was mirrored is mirrored again.
+//! A station has no state of the other servers: [`sampling::control::Enactment`] determines the order of steps. Filters
+//! are only on guests' ports, and send clones to interfaces that the station made; those interfaces have no filters.
+//! Therefore a mirrored frame is not mirrored again.
 //!
-//! It runs no program and opens no ring: the [`Machine`] does. Start reading at [`Station`].
+//! The station runs no program and opens no ring: the [`Machine`] does both. Start reading at [`Station`].
 
 mod receiver;
 
@@ -26,22 +26,22 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 use std::net::{Ipv4Addr, SocketAddr};
 
-/// What a server has to know of itself and the others.
+/// A server's knowledge of itself and of the other servers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Setup {
-    /// Its number, which is also the sub-agent as which its traffic is reported, less one.
+    /// The number of the server. The sub-agent of the server's traffic in sFlow is this number plus one.
     pub index: usize,
-    /// Where tunnels to it end.
+    /// The address at which tunnels to this server end.
     pub address: Ipv4Addr,
-    /// The others: number, and where tunnels to them end.
+    /// The other servers: number, and address at which tunnels to the server end.
     pub peers: Vec<(usize, Ipv4Addr)>,
-    /// Where guests' packets come in.
+    /// The ports at which guests' packets arrive.
     pub ports: Vec<Port>,
-    /// By tenant: its network.
+    /// The network of each tenant.
     pub tenants: Vec<(Ipv4Addr, u8)>,
-    /// Where samples go.
+    /// The address of the collector.
     pub collector: SocketAddr,
-    /// What is done with each sample.
+    /// The processing of each sample.
     pub processing: Processing,
 }
 
@@ -50,37 +50,37 @@ pub struct Setup {
 pub struct Port {
     /// The interface.
     pub name: String,
-    /// Whose it is.
+    /// The tenant of the port.
     pub tenant: Option<usize>,
 }
 
-/// What a station has done for it.
+/// The operations that a station needs from its machine.
 pub trait Machine {
-    /// Reads an interface for as long as it lives.
+    /// Reads one interface until the interface disappears.
     type Receiver;
     /// Runs `ip -batch`.
     ///
     /// # Errors
-    /// What `ip` said.
+    /// The error text of `ip`.
     fn ip(&mut self, script: &str) -> Result<(), String>;
     /// Runs `tc -batch`.
     ///
     /// # Errors
-    /// What `tc` said.
+    /// The error text of `tc`.
     fn tc(&mut self, script: &str) -> Result<(), String>;
-    /// Starts to process what comes in on an interface.
+    /// Starts to process the frames that an interface receives.
     ///
     /// # Errors
-    /// Why that is not possible.
+    /// The reason why that is not possible.
     fn receive(&mut self, interface: &str, import: &Import) -> Result<Self::Receiver, String>;
 }
 
-/// One server at work.
+/// The sampling of one server.
 pub struct Station<M: Machine> {
     setup: Setup,
     machine: M,
     generations: [Option<Generation<M::Receiver>>; 2],
-    /// By which generation it sends, and sent before.
+    /// The generation of the present filters, and the generation before.
     active: Option<usize>,
     before: Option<usize>,
     has_filters: bool,
@@ -90,27 +90,27 @@ struct Generation<R> {
     epoch: Epoch,
     interfaces: Vec<String>,
     receivers: Vec<R>,
-    /// By port: whither, and that way.
+    /// For each port: the destination servers and their mirror destinations.
     sends: Vec<(String, Vec<(usize, Destination)>)>,
 }
 
-/// Of both VXLAN identifiers and their names.
+/// The base of the station's VXLAN identifiers.
 const TUNNELS: u32 = 0x5e_0000;
-/// So that an identifier has room for two servers and a generation.
+/// An identifier has room for two server numbers and a generation.
 const MOST_SERVERS: usize = 256;
 
 impl<M: Machine> Station<M> {
-    /// A server at which nothing is sampled. What an earlier station left is removed.
+    /// A server that samples nothing. The function removes the interfaces and filters of an earlier station.
     ///
     /// # Errors
-    /// [`Error::Option`] when there are more servers than tunnels can tell apart, or the names are no interfaces'.
+    /// [`Error::Option`] when there are more servers than tunnel identifiers, or a port has an invalid name.
     pub fn new(setup: Setup, mut machine: M) -> Result<Station<M>> {
         let largest = setup.peers.iter().map(|(index, _)| *index).chain([setup.index]).max();
         if largest.is_some_and(|index| index >= MOST_SERVERS) {
             return Err(Error::Option(format!("more than {MOST_SERVERS} servers")));
         }
         for port in &setup.ports {
-            // It fails where there is nothing, which is as it should be.
+            // The command fails when there are no filters; that is fine.
             let _ = machine.tc(&mirror::clear(&port.name)?);
         }
         for generation in 0..2 {
@@ -132,10 +132,10 @@ impl<M: Machine> Station<M> {
         })
     }
 
-    /// Makes what receives under that plan, and works out what sends.
+    /// Creates the receivers of a plan, and computes the filters of the plan.
     ///
     /// # Errors
-    /// What failed, in words; then nothing of it is left.
+    /// The error as text; after an error nothing of the plan is left.
     pub fn prepare(&mut self, plan: &Assignment) -> Result<(), String> {
         let at = usize::from(plan.generation.min(1));
         if self.active == Some(at) {
@@ -149,10 +149,10 @@ impl<M: Machine> Station<M> {
         result
     }
 
-    /// Carries out any other step.
+    /// Executes any step other than `Prepare`.
     ///
     /// # Errors
-    /// What failed, in words; then it sends as before.
+    /// The error as text; after an error the station sends as before.
     pub fn step(&mut self, step: Step) -> Result<(), String> {
         match step {
             Step::Prepare(_) => Err("a plan to prepare has to be given".to_owned()),
@@ -160,7 +160,7 @@ impl<M: Machine> Station<M> {
                 let at = self.find(epoch).ok_or("that plan was not prepared")?;
                 let before = self.active;
                 self.send_by(Some(at)).inspect_err(|_| {
-                    // As before; should that fail as well, nothing is sent.
+                    // The station sends as before; if that fails as well, the station sends nothing.
                     let _ = self.send_by(before).or_else(|_| self.send_by(None));
                 })?;
                 self.before = before;
@@ -188,34 +188,34 @@ impl<M: Machine> Station<M> {
         }
     }
 
-    /// Sends nothing to that server any more, under no plan.
+    /// Stops sending to that server, under every plan.
     ///
     /// # Errors
-    /// What failed, in words; then it sends nothing to anybody.
+    /// The error as text; after an error the station sends nothing.
     pub fn cut_off(&mut self, server: usize) -> Result<(), String> {
         self.forget(|to| to == server)
     }
 
-    /// Sends nothing any more, to itself neither: under no plan that it knows.
+    /// Stops all sending under every known plan, also to the server itself.
     ///
     /// # Errors
-    /// What failed, in words.
+    /// The error as text.
     pub fn stop(&mut self) -> Result<(), String> {
         self.forget(|_| true)
     }
 
-    /// Whether anything is sampled here.
+    /// Whether the station samples.
     #[must_use]
     pub fn is_sending(&self) -> bool {
         self.has_filters
     }
 
-    /// How many samples' receivers there are, by plan.
+    /// The receivers of samples, by plan.
     pub fn receivers(&self) -> impl Iterator<Item = &M::Receiver> {
         self.generations.iter().flatten().flat_map(|generation| &generation.receivers)
     }
 
-    /// Removes everything that it made.
+    /// Removes everything that the station made.
     pub fn clear(&mut self) {
         let _ = self.send_by(None);
         (0..2).for_each(|at| self.remove(at));
@@ -239,7 +239,7 @@ impl<M: Machine> Station<M> {
         })
     }
 
-    /// Puts that generation's filters in place of those that are there; one `tc` for all ports.
+    /// Replaces the present filters by the filters of that generation, with one `tc` for all ports.
     fn send_by(&mut self, generation: Option<usize>) -> Result<(), String> {
         let mut script = String::new();
         if self.has_filters {
@@ -261,7 +261,7 @@ impl<M: Machine> Station<M> {
                 Ok(())
             }
             Err(why) => {
-                // It stopped at some line: whatever is there goes, port by port.
+                // The command stopped at some line: the station removes all filters, port by port.
                 for port in &self.setup.ports {
                     if let Ok(script) = mirror::clear(&port.name) {
                         let _ = self.machine.tc(&script);
@@ -309,7 +309,7 @@ impl<M: Machine> Station<M> {
             let way = |to| if to == own { local_names(at)[0].clone() } else { out_name(at, to) };
             let send = |share: &sampling::control::Share| {
                 let interface = way(share.to);
-                // The port is the tenant's own: its filters need not ask whose a packet is.
+                // The port belongs to one tenant: the filters of the port need no match on the tenant.
                 (share.to, Destination { share: share.rate, tenant: None, interface })
             };
             (port.name.clone(), its.map(send).collect())
@@ -334,7 +334,7 @@ impl<M: Machine> Station<M> {
         let Some(generation) = self.generations.get_mut(at).and_then(Option::take) else { return };
         drop(generation.receivers);
         for interface in generation.interfaces {
-            // It may never have been made.
+            // The interface may not exist.
             let _ = self.machine.ip(&format!("link delete {interface}\n"));
         }
     }
@@ -354,7 +354,7 @@ impl<M: Machine> Drop for Station<M> {
     }
 }
 
-/// Both ends of the way to its own receiver.
+/// Both ends of the veth pair to the server's own receiver.
 fn local_names(generation: usize) -> [String; 2] {
     [format!("weirh{generation}"), format!("weirc{generation}")]
 }
@@ -365,7 +365,7 @@ fn out_name(generation: usize, to: usize) -> String {
 
 const OUT: &str = "weiro";
 
-/// Whether samples leave for another server by that interface.
+/// Whether samples leave through that interface to another server.
 #[must_use]
 pub fn is_out(interface: &str) -> bool {
     interface.starts_with(OUT)

@@ -1,4 +1,4 @@
-//! Processes what was sampled: reads an interface, reports every frame as sFlow.
+//! Processes samples: reads an interface and reports every frame as sFlow.
 
 use crate::error::{Error, Result};
 use crate::exporter::Exporter;
@@ -13,38 +13,40 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// What is done with each sample before it is reported.
+/// The processing of each sample before the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Processing {
-    /// How many bytes of it are taken.
+    /// The number of bytes of a sample to take.
     pub header: u32,
-    /// How often every byte is read: what a measurement does with a sample beyond its headers. 0 for nothing.
+    /// The number of times that every byte is read, in place of a measurement that works beyond the headers. 0 for no
+    /// reading.
     pub passes: u32,
 }
 
 impl Default for Processing {
-    /// sFlow's: the first 128 bytes, reported as they are.
+    /// The processing of sFlow: the first 128 bytes, reported without change.
     fn default() -> Processing {
         Processing { header: 128, passes: 0 }
     }
 }
 
-/// Where it reads, and what it says.
+/// The options of a receiver.
 #[derive(Clone, Debug)]
 pub struct ReceiverOptions {
-    /// The network namespace of the interface; the process's own when `None`.
+    /// The network namespace of the interface; `None` is the process's own namespace.
     pub namespace: Option<String>,
-    /// The server at which it is.
+    /// The address of the receiver's server.
     pub agent: IpAddr,
-    /// By tenant: its network.
+    /// The network of each tenant.
     pub tenants: Vec<(Ipv4Addr, u8)>,
-    /// Where samples go.
+    /// The address of the collector.
     pub collector: SocketAddr,
-    /// What is done with each.
+    /// The processing of each sample.
     pub processing: Processing,
 }
 
-/// What reports the samples of one origin: it outlives receivers, so that its datagrams' numbers go on from plan to plan.
+/// Reports the samples of one origin. A reporter outlives receivers, so the sequence numbers of datagrams continue from
+/// plan to plan.
 pub type Reporter = Arc<Mutex<Exporter>>;
 
 /// A thread that reads one interface until it is dropped.
@@ -55,29 +57,30 @@ pub struct Receiver {
     thread: Option<JoinHandle<()>>,
 }
 
-/// How long to wait for samples before looking whether it is over.
+/// The time that the thread waits for samples before the thread checks for the end.
 const PATIENCE: Duration = Duration::from_millis(50);
-/// How long samples are gathered before they are processed together. Short, so that processing takes the CPU in portions
-/// that a switch's queues outlast: at 4,300 samples per second of 12 µs each, 0.4 ms and not 2.6.
+/// The time to gather samples before they are processed together. The time is short: each portion of CPU time has to be
+/// shorter than the buffering of a switch's queues. At 4,300 samples per second of 12 µs each, a portion is 0.4 ms and
+/// not 2.6 ms.
 const PORTION: Duration = Duration::from_millis(8);
-/// Sampling gives way to forwarding: the scheduler's least weight.
+/// The lowest scheduler priority: forwarding comes before sampling.
 const NICE: i32 = 19;
-/// How much of a sample is reported, however much was read.
+/// The most bytes of a sample that are reported, also when more bytes were read.
 const REPORTED: usize = 128;
 const RING: usize = 4 << 20;
 
 impl Receiver {
-    /// What reports the samples of that server from here.
+    /// The reporter for samples that come from that server.
     ///
     /// # Errors
     /// As [`Exporter::new`].
     pub fn reporter(from: usize, options: &ReceiverOptions) -> Result<Reporter> {
-        // Which of the interfaces that come and go with plans it was says nothing.
+        // The number of the interface is constant: interfaces change with plans.
         let origin = Origin { agent: options.agent, sub_agent: from as u32 + 1, interface: 1 };
         Ok(Arc::new(Mutex::new(Exporter::new(options.collector, origin, 1.0)?)))
     }
 
-    /// Starts.
+    /// Starts a receiver.
     ///
     /// # Errors
     /// As [`Sampler::open`].
@@ -88,7 +91,7 @@ impl Receiver {
         reporter: Reporter,
     ) -> Result<Receiver> {
         let header = options.processing.header.clamp(64, 1 << 14);
-        // Everything that comes in was chosen where it was cloned.
+        // The sender's filter already sampled all frames that arrive here.
         let sampler =
             SamplerOptions { rate: 1.0, header, except_port: None, memory: RING, wait: PORTION };
         let open = || Sampler::open(interface, &sampler);
@@ -102,10 +105,11 @@ impl Receiver {
         let (seen, counted) = (Arc::clone(&ending), Arc::clone(&samples));
         let passes = options.processing.passes;
         let work = move || {
-            // On Linux this is the calling thread's alone. Should it be refused, it is one of many.
+            // On Linux the priority applies to the calling thread only. If the kernel refuses, the thread keeps the
+            // normal priority.
             let _ = rustix::process::setpriority_process(None, NICE);
             loop {
-                // Looked at first, so that what is in the ring when it ends is still read.
+                // The thread reads the flag first: at the end, the thread still reads the samples in the ring.
                 let is_last = seen.load(Ordering::Relaxed);
                 let mut sum = 0_u64;
                 let read = sampler.read(PATIENCE, |bytes, length| {
@@ -122,7 +126,7 @@ impl Receiver {
                     reporter.set_drops(taken.dropped);
                 }
                 reporter.flush();
-                // An interface that went away is not read any more. Somebody has removed the interface on purpose.
+                // When the interface disappears, the thread ends: somebody removed the interface on purpose.
                 if read.is_err() || (is_last && read.is_ok_and(|count| count == 0)) {
                     return;
                 }
@@ -133,7 +137,7 @@ impl Receiver {
         Ok(Receiver { ending, samples, thread: Some(thread) })
     }
 
-    /// How many samples it has processed.
+    /// The number of processed samples.
     #[must_use]
     pub fn samples(&self) -> u64 {
         self.samples.load(Ordering::Relaxed)
@@ -153,7 +157,7 @@ fn lock(reporter: &Reporter) -> std::sync::MutexGuard<'_, Exporter> {
     reporter.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How many packets each sample stands for.
+/// The number of packets that each sample represents.
 struct Rates {
     everybody: f64,
     tenants: Vec<((Ipv4Addr, u8), f64)>,
@@ -182,7 +186,7 @@ impl Rates {
     }
 }
 
-/// A polynomial over all bytes: something that needs each of them.
+/// Computes a polynomial over all bytes: a computation that needs each byte.
 fn digest(sum: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(sum, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(*byte)))
 }

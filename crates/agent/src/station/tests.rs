@@ -1,4 +1,4 @@
-//! A station on a machine that only remembers what it was told.
+//! Tests of a station on a machine that only stores its commands.
 
 use super::*;
 use sampling::control::Share;
@@ -9,10 +9,10 @@ use std::rc::Rc;
 #[derive(Default)]
 struct Told {
     interfaces: BTreeSet<String>,
-    /// Whither filters of which port lead.
+    /// The pairs of a port and the destination of its filters.
     filters: BTreeSet<(String, String)>,
     receiving: BTreeSet<String>,
-    /// Fails once at a line with this in it.
+    /// The machine fails once at a line with this text.
     fail_at: Option<&'static str>,
 }
 
@@ -117,7 +117,7 @@ fn a_plan_is_prepared_committed_and_replaced() {
     station.step(Step::Commit(1)).unwrap();
     station.step(Step::Retire(1)).unwrap();
     assert_eq!(filters(&paper), ["vm0>weirh1", "vm0>weiro1x2", "vm1>weirh1", "vm1>weiro1x2"]);
-    // The next plan tells tenants apart, and both plans' receivers are there until the old one is retired.
+    // The next plan separates tenants. The receivers of both plans exist until the step that retires the old plan.
     station.prepare(&plan(2, &[(1, Some(0)), (2, Some(1))], &[])).unwrap();
     station.step(Step::Commit(2)).unwrap();
     assert_eq!(filters(&paper), ["vm0>weiro0x1", "vm1>weiro0x2"]);
@@ -136,7 +136,7 @@ fn going_back() {
     station.step(Step::Commit(1)).unwrap();
     station.step(Step::Retire(1)).unwrap();
     let before = filters(&paper);
-    // Neither a server that has switched nor one that has not keeps anything of the plan.
+    // A server drops the plan, whether the server has switched to the plan or not.
     for is_committed in [true, false] {
         station.prepare(&plan(2, &[(2, None)], &[1])).unwrap();
         if is_committed {
@@ -149,7 +149,7 @@ fn going_back() {
         station.step(Step::Drop(2)).unwrap();
         assert_eq!((filters(&paper), receiving(&paper).len()), (before.clone(), 0));
     }
-    // What fails leaves everything as it was.
+    // A failed step changes nothing.
     for (fail_at, is_prepared) in [("weiri0x1", false), ("mirror dev weiro0x2", true)] {
         paper.0.borrow_mut().fail_at = Some(fail_at);
         let prepared = station.prepare(&plan(2, &[(2, None)], &[1]));
@@ -179,7 +179,7 @@ fn nothing_leads_to_who_is_cut_off() {
     assert!(station.is_sending());
     station.stop().unwrap();
     assert_eq!(filters(&paper).len(), 0);
-    // Neither does the plan that it had prepared bring anything back.
+    // A plan that the station had prepared before also restores no filter.
     station.step(Step::Commit(2)).unwrap();
     assert_eq!(filters(&paper).len(), 0);
 }
