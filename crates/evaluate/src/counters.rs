@@ -1,6 +1,8 @@
-//! What the switch's own interfaces counted during an experiment, by its SNMP agent: beside what the probes say.
+//! Reads the counters of the switch's interfaces before and after an experiment through the switch's SNMP agent, in
+//! addition to the probes.
 //!
-//! An agent looks at its interfaces every few seconds only (Net-SNMP every three), so they are read that much later.
+//! An agent refreshes its counters every few seconds only (Net-SNMP every three), so the second reading waits for that
+//! time.
 
 use crate::module::{Counter, Gauge};
 use crate::record::{Case, Measure, Record};
@@ -9,13 +11,13 @@ use crate::testbed::{Happening, Testbed};
 /// Counters before an experiment.
 pub(crate) struct Counters(Vec<(Gauge, f64)>);
 
-/// How long an agent has for all of them, ns.
+/// The timeout for all counters of an agent, ns.
 const PATIENCE: u64 = 20_000_000_000;
-/// How old what an agent tells may be, ns.
+/// The maximum age of an agent's counters, ns.
 const STALE: u64 = 5_000_000_000;
 
 impl Counters {
-    /// Reads those that the agent was told to watch; what it does not tell is a finding.
+    /// Reads the counters of the watched interfaces; a missing counter is a finding.
     pub(crate) fn read(testbed: &mut dyn Testbed, record: &mut Record) -> Counters {
         let mut open = Vec::new();
         for name in testbed.bench().interfaces.clone() {
@@ -27,7 +29,7 @@ impl Counters {
         let until = testbed.now().saturating_add(PATIENCE);
         let mut found = Vec::new();
         while !open.is_empty() {
-            // A switch that has gone away is told by the experiment.
+            // The experiment reports a switch that disconnected.
             let Ok(Some(arrival)) = testbed.next(until) else { break };
             let Happening::Reading { gauge, value, remark } = arrival.what else { continue };
             let Some(at) = open.iter().position(|asked| *asked == gauge) else { continue };
@@ -40,7 +42,7 @@ impl Counters {
         Counters(found)
     }
 
-    /// Reads them again, and records by how much they grew.
+    /// Reads the counters again, and records the differences.
     pub(crate) fn difference(&self, testbed: &mut dyn Testbed, record: &mut Record) {
         if !testbed.bench().interfaces.is_empty() {
             let until = testbed.now().saturating_add(STALE);

@@ -1,9 +1,10 @@
-//! A switch's data sheet: what its vendor's does not say, in one file that other tools read.
+//! The data sheet of a switch: measured facts that the vendor's data sheet lacks, in one file for other tools.
 //!
-//! A *safe rate* is one at which nothing was lost and everything became true: for packets and requests
-//! the highest rate without loss and without a growing queue, least of all repetitions; for FLOW_MODs the entries that became real
-//! in the data plane per second, at the largest number that was tried, slowest of all repetitions; for
-//! statistics the highest polling rate at which 99 % of the replies were there before the next request.
+//! A *safe rate* is a rate without loss, at which every change takes effect. For packets and requests, the safe rate is
+//! the highest rate without loss and without a growing queue, and the lowest of all repetitions. For FLOW_MODs, the
+//! safe rate is the number of entries that take effect in the data plane per second, at the largest number of entries,
+//! in the slowest repetition. For statistics, the safe rate is the highest polling rate at which 99 % of the replies
+//! arrive before the next request.
 
 mod page;
 
@@ -17,50 +18,51 @@ use crate::evaluation::DESCRIPTION;
 /// The version of the format.
 pub(crate) const SCHEMA: u32 = 2;
 
-/// Everything in words and numbers that a limit or a reader needs.
+/// The words and numbers of a data sheet for a limit or a reader.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DataSheet {
-    /// Always 2. With 1, the safe rates of packets and requests counted what a switch had only queued.
+    /// Always 2. In version 1, the safe rates of packets and requests included messages that the switch had only
+    /// queued.
     pub schema: u32,
-    /// When it was measured, RFC 3339 in UTC.
+    /// The time of the measurement, RFC 3339 in UTC.
     pub measured: String,
-    /// What the switch is and how it was reached.
+    /// The description of the switch and of the connection to the switch.
     pub switch: BTreeMap<String, Scalar>,
-    /// Whether the measurement was ended before its time.
+    /// Whether the measurement was interrupted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
-    /// Experiments that did not come to their end: their figures, if there are any, are of what was measured until then.
+    /// Experiments that did not finish. Their figures, if there are any, cover only the measurement before the stop.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unfinished: Vec<String>,
-    /// Whether every barrier told the truth; absent if it could not be seen.
+    /// Whether every BARRIER_REPLY came after its changes took effect; absent if the measurement cannot show this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub barrier_honest: Option<bool>,
-    /// The longest time by which a change became real after its barrier at least, µs.
+    /// The longest minimum delay of a change after its BARRIER_REPLY, µs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub barrier_lie_us: Option<f64>,
-    /// Entries that fit; by kind of match.
+    /// The number of entries that fit, by kind of match.
     pub capacity: BTreeMap<String, Capacity>,
-    /// Per second, by message: `flow-mod-add`, `packet-in`, `stats-flow`, …
+    /// The safe rates per second, by message: `flow-mod-add`, `packet-in`, `stats-flow`, …
     pub safe_rates: BTreeMap<String, f64>,
-    /// Medians at the lowest rate that was tried, µs, by what: `packet-in`, `echo`, `forward`, …
+    /// Median latencies at the lowest rate of the measurement, µs, by kind: `packet-in`, `echo`, `forward`, …
     pub latency_us: BTreeMap<String, f64>,
-    /// Modifications with their loss in percent.
+    /// The loss of each modification in percent.
     pub modification_loss: BTreeMap<String, f64>,
-    /// What a reader has to know.
+    /// Findings for the reader.
     pub findings: Vec<Finding>,
 }
 
-/// How many entries fit.
+/// The number of entries that fit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Capacity {
-    /// That many were taken.
+    /// The number of accepted entries.
     pub entries: f64,
-    /// Whether the table was full then, or the limit of the experiment was reached.
+    /// Whether the table was full; otherwise the experiment reached its limit.
     pub is_full: bool,
 }
 
 impl DataSheet {
-    /// What results of several experiments say.
+    /// The data sheet of the results of several experiments.
     pub fn of(results: &Results) -> DataSheet {
         let mut sheet = DataSheet {
             schema: SCHEMA,
@@ -82,7 +84,7 @@ impl DataSheet {
                 sheet.switch.insert(name.to_owned(), value.clone());
             }
         }
-        // Points come in rising order of what was varied, so the first is the gentlest.
+        // Points are in ascending order of the varied parameter, so the first point has the lowest load.
         for point in &results.points {
             match text(point, "module") {
                 "insert" => sheet.update("flow-mod-add", point),
@@ -106,13 +108,13 @@ impl DataSheet {
 
     /// The text of `datasheet.json`.
     pub fn to_json(&self) -> String {
-        // Only maps with keys that are no strings can fail, and there are none.
+        // Serialization fails only for maps whose keys are not strings, and the data sheet has no such map.
         let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
         text.push('\n');
         text
     }
 
-    /// The same as tables, each with its heading.
+    /// The content of the data sheet as tables, each table with its heading.
     pub fn tables(&self) -> Vec<(String, report::Table)> {
         let number = report::table::number;
         let mut switch = report::Table::new(["", "value"]);
@@ -204,7 +206,7 @@ impl DataSheet {
     }
 }
 
-/// Experiments that did not come to their end: what [`Evaluation::add`](crate::Evaluation::add) says of them.
+/// The experiments that did not finish, from the findings of [`Evaluation::add`](crate::Evaluation::add).
 fn unfinished(results: &Results) -> Vec<String> {
     let partial = results.findings.iter().filter(|finding| finding.code == "partial");
     let names = partial.filter_map(|finding| Some(finding.text.split_once(": ")?.0.to_owned()));

@@ -1,60 +1,60 @@
-//! Why a testbed cannot be had or cannot go on, each in one sentence.
+//! The errors of a testbed; each error is one sentence.
 
 use std::fmt;
 
 /// Shorthand for this crate's results.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What can go wrong around an experiment.
+/// An error around an experiment.
 #[derive(Debug)]
 pub enum Error {
     /// A parameter is out of its range or does not fit the others.
     Parameter {
-        /// Its name.
+        /// The name of the parameter.
         name: String,
-        /// What is wrong with it.
+        /// The fault of the parameter.
         message: String,
     },
     /// The control channel could not be opened.
     Control(channel::Error),
-    /// The switch ended the control channel in the middle of an experiment.
+    /// The switch closed the control channel during an experiment.
     Disconnected(channel::CloseReason),
-    /// The switch sends bytes that are no OpenFlow.
+    /// The switch sends bytes that are not OpenFlow.
     NotOpenFlow(String),
-    /// The switch does not read what it is sent.
+    /// The switch does not read from the control channel.
     NotReading {
-        /// Bytes that wait.
+        /// The number of bytes that wait.
         waiting: usize,
     },
     /// A data channel cannot be used.
     Data {
-        /// Its interface.
+        /// The interface of the data channel.
         interface: String,
-        /// Why.
+        /// The cause.
         source: packet::Error,
     },
     /// A channel leads to a port that the switch does not have.
     NoSuchPort {
-        /// The port.
+        /// The missing port.
         port: u32,
-        /// Those that it has.
+        /// The ports of the switch.
         ports: Vec<u32>,
     },
-    /// A thread could not be started, or ended by itself.
+    /// A thread could not be started, or ended unexpectedly.
     Thread(String),
     /// A file could not be read or written.
     File {
-        /// Its path.
+        /// The path of the file.
         path: std::path::PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
-    /// The user asked for the end.
+    /// The user interrupted the experiment.
     Interrupted,
 }
 
 impl Error {
-    /// A parameter that is wrong.
+    /// The error of a wrong parameter.
     pub fn parameter(name: &str, message: impl Into<String>) -> Error {
         Error::Parameter { name: name.to_owned(), message: message.into() }
     }

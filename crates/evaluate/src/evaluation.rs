@@ -1,4 +1,4 @@
-//! What several experiments on one switch found, as results, tables and files.
+//! Collects the results of several experiments on one switch, as results, tables and files.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,29 +13,29 @@ use crate::request::Request;
 use crate::runtime::Outcome;
 use crate::testbed::{Happening, Testbed};
 
-/// What settings call the three parts of a switch's description that its make, and not its place, decides.
+/// The names in settings for the three parts of a switch's description that depend on its make and not on its place.
 pub(crate) const DESCRIPTION: [&str; 3] = ["manufacturer", "hardware", "software"];
 
-/// Transaction id of the question for it.
+/// The transaction id of the description request.
 const XID: u32 = 0x0057_4548;
 
-/// Results that are being gathered.
+/// Results during collection.
 #[derive(Clone, Debug)]
 pub struct Evaluation {
-    /// As they are written.
+    /// The results in the form of the results file.
     pub results: Results,
     /// Raw distributions by name.
     pub histograms: Vec<(String, Histogram)>,
 }
 
 impl Evaluation {
-    /// Nothing yet. `tool` is the command, such as `evaluate insert`.
+    /// An evaluation without results. `tool` is the command, such as `evaluate insert`.
     pub fn new(tool: &str, environment: Environment) -> Evaluation {
-        // Nothing is drawn at random: the only permutation is a fixed one.
+        // The seed is 0: the experiments use no random numbers; the only permutation is fixed.
         Evaluation { results: Results::new(tool, 0, environment), histograms: Vec::new() }
     }
 
-    /// Notes what the testbed is.
+    /// Adds the description of the testbed to the settings.
     pub fn describe(&mut self, testbed: &dyn Testbed) {
         let bench = testbed.bench();
         let settings = &mut self.results.settings;
@@ -51,13 +51,13 @@ impl Evaluation {
         settings.insert("channels".to_owned(), channels.join(", ").into());
     }
 
-    /// Asks the switch what it is, and notes its answer.
+    /// Requests the description of the switch, and adds the reply to the settings.
     ///
     /// # Errors
-    /// It ends the connection. No answer within `patience` ns is no error.
+    /// The switch closes the connection. A missing reply within `patience` ns is no error.
     pub fn ask_description(&mut self, testbed: &mut dyn Testbed, patience: u64) -> Result<()> {
         let mut bytes = Vec::new();
-        // Short.
+        // The request is short, so writing cannot fail.
         let _ = Request::Description.write(testbed.bench().version, XID, &mut bytes);
         testbed.send(bytes, None)?;
         let until = testbed.now().saturating_add(patience);
@@ -75,7 +75,7 @@ impl Evaluation {
         Ok(())
     }
 
-    /// Adds what an experiment found; that it did not come to its end is a finding, too.
+    /// Adds the outcome of an experiment. An experiment that did not finish gives a finding.
     pub fn add(&mut self, system: &str, module: &str, outcome: &Outcome) {
         let (points, histograms) = outcome.record.points(system, module);
         self.results.points.extend(points);
@@ -91,13 +91,13 @@ impl Evaluation {
         }
     }
 
-    /// Whether there is nothing that a reader has to know.
+    /// Whether there are no findings.
     pub fn is_clean(&self) -> bool {
         self.results.findings.is_empty()
     }
 
-    /// One row per case and metric: median, 10th and 90th percentile over repetitions, or over
-    /// packets for distributions (in µs).
+    /// One row per case and metric: the median, 10th and 90th percentile over repetitions; for distributions over
+    /// packets (in µs).
     pub fn table(&self) -> Table {
         let mut table =
             Table::new(["module", "case", "metric", "median", "p10", "p90", "max", "unit", "n"]);
@@ -128,7 +128,7 @@ impl Evaluation {
         table
     }
 
-    /// Writes the results directory.
+    /// Writes the results to a directory.
     ///
     /// # Errors
     /// A file could not be written.
@@ -138,7 +138,7 @@ impl Evaluation {
     }
 }
 
-/// Manufacturer, hardware and software in an answer.
+/// The manufacturer, hardware and software in a reply.
 fn description(frame: &[u8]) -> Option<[Scalar; 3]> {
     let texts = match openflow::frame::version(frame)? {
         Version::V1_0 => {

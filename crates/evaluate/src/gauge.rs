@@ -1,22 +1,22 @@
-//! Numbers from beside the control channel: a local process's CPU time, or what an SNMP agent tells.
+//! Reads numbers outside the control channel: the CPU time of a local process, or objects of an SNMP agent.
 
 use std::fs;
 
 use crate::module::Gauge;
 use crate::snmp::Agent;
 
-/// Where gauges are read.
+/// The sources of gauges.
 #[derive(Debug, Default)]
 pub struct Gauges {
-    /// The switch's process, if it is on this machine.
+    /// The process of the switch, if the process runs on this machine.
     pub process: Option<u32>,
-    /// Its agent, if it has one. CPU time is asked of it if there is no process or if it was said where the agent tells
-    /// it; the process's is what is read when it is silent.
+    /// The SNMP agent of the switch, if there is one. The agent gives the CPU time if there is no process, or if the
+    /// agent's settings name an object for the CPU time. If the agent is silent, the process gives the CPU time.
     pub snmp: Option<Agent>,
 }
 
 impl Gauges {
-    /// The value now, if this machine can tell.
+    /// The present value, if this machine can read the gauge.
     pub(crate) fn read(&self, gauge: &Gauge) -> Option<f64> {
         match gauge {
             Gauge::Cpu => process_cpu(self.process?),
@@ -25,10 +25,10 @@ impl Gauges {
     }
 }
 
-/// CPU time of all threads of a process so far, ns.
+/// The CPU time of all threads of a process so far, ns.
 ///
-/// From `/proc/PID/task/*/schedstat`, which counts ns; where the kernel lacks it, from
-/// `/proc/PID/stat`, which counts hundredths of a second.
+/// The source is `/proc/PID/task/*/schedstat` with a unit of ns. Without that file in the kernel, the source is
+/// `/proc/PID/stat` with a unit of hundredths of a second.
 pub(crate) fn process_cpu(pid: u32) -> Option<f64> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
     let of_task = |entry: std::io::Result<fs::DirEntry>| -> Option<f64> {
@@ -40,7 +40,7 @@ pub(crate) fn process_cpu(pid: u32) -> Option<f64> {
         return Some(fine.iter().sum());
     }
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in parentheses may hold spaces; utime and stime are the 12th and 13th fields behind.
+    // The name in parentheses may contain spaces; utime and stime are the 12th and 13th fields after the name.
     let mut fields = text.rsplit_once(')')?.1.split_whitespace().skip(11);
     let ticks: f64 = fields.next()?.parse::<f64>().ok()? + fields.next()?.parse::<f64>().ok()?;
     Some(ticks * 1e7)

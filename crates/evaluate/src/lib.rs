@@ -1,6 +1,6 @@
 #![forbid(unsafe_code)]
-//! What a switch really does: experiments that measure from outside, in the manner of OFLOPS (Rotsos
-//! et al., PAM 2012).
+//! Experiments that measure the real behaviour of a switch from outside, in the manner of OFLOPS (Rotsos et al., PAM
+//! 2012).
 //!
 //! ```text
 //!                    ┌──────────────── Run (runtime.rs) ───────────────┐
@@ -10,16 +10,16 @@
 //!                    Emulated: virtual time   Real: socket, AF_PACKET rings
 //! ```
 //!
-//! * [`Module`] is the one trait behind all experiments, built in or scripted; it does no I/O.
-//! * [`run`] drives one on a [`Testbed`], and leaves the switch's tables as they were found.
-//! * [`modules`] has the built-in experiments, one file each.
-//! * [`Rule`], [`Request`] and [`Message`] say what goes over the control channel, in words of no
-//!   version; [`probe`] says what the probes look like.
+//! * [`Module`] is the one trait of all experiments, built-in or scripted; a module does no I/O.
+//! * [`run`] runs a module on a [`Testbed`], and restores the switch's tables.
+//! * [`modules`] contains the built-in experiments, one file each.
+//! * [`Rule`], [`Request`] and [`Message`] describe the messages of the control channel independently of the OpenFlow
+//!   version; [`probe`] describes the probes.
 //!
-//! What this crate deliberately lacks: knowledge of the hypervisor (a switch is a black box, and so is
-//! a slice of one), printing, and making networks.
+//! This crate deliberately does not know the hypervisor (a switch is a black box, and a slice of a switch is also a
+//! black box), does not print, and does not make networks.
 //!
-//! Start reading at [`Module`], then `modules/insert.rs`.
+//! Start reading at [`Module`], then read `modules/insert.rs`.
 
 mod counters;
 mod datasheet;

@@ -1,81 +1,81 @@
-//! What a switch says, in words of no version.
+//! Messages of a switch, independent of the OpenFlow version.
 
 use openflow::{DecodeError, Version, v10, v13};
 
 /// A message of the switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Message<'a> {
-    /// A packet for the controller.
+    /// A PACKET_IN.
     PacketIn {
-        /// The frame, perhaps cut.
+        /// The frame, or its first bytes.
         data: &'a [u8],
-        /// Its full length.
+        /// The full length of the frame.
         length: u16,
     },
-    /// A flow entry is gone.
+    /// A FLOW_REMOVED.
     FlowRemoved {
-        /// The entry's cookie.
+        /// The cookie of the entry.
         cookie: u64,
-        /// Its priority.
+        /// The priority of the entry.
         priority: u16,
     },
-    /// The answer to ECHO_REQUEST.
+    /// The reply to an ECHO_REQUEST.
     EchoReply,
-    /// The switch asks whether we live.
+    /// The switch checks that the controller is alive.
     EchoRequest(&'a [u8]),
-    /// All before the BARRIER_REQUEST is done, says the switch.
+    /// The switch states that all messages before the BARRIER_REQUEST are done.
     BarrierReply,
-    /// A port came, went or changed.
+    /// A port was added, removed or changed.
     PortStatus {
-        /// Its number.
+        /// The number of the port.
         port: u32,
-        /// Whether it can carry packets now.
+        /// Whether the port can carry packets now.
         up: bool,
     },
-    /// Part of an answer with one item per flow entry.
+    /// A part of a reply with one item per flow entry.
     FlowStatistics {
-        /// Entries in this part.
+        /// The number of entries in this part.
         entries: usize,
         /// Whether more parts follow.
         more: bool,
     },
-    /// The own entries summed up.
+    /// Aggregate statistics of the experiment's own entries.
     AggregateStatistics {
-        /// How many there are.
+        /// The number of entries.
         flows: u32,
-        /// Packets that they matched.
+        /// The number of packets that matched the entries.
         packets: u64,
     },
     /// The queues of a port.
     Queues(Queues<'a>),
-    /// What queues have sent, summed up.
+    /// The sum of queue statistics.
     QueueStatistics {
-        /// Packets.
+        /// The number of sent packets.
         packets: u64,
     },
-    /// Something that we sent was refused.
+    /// The switch refused a request.
     Error {
         /// `type` and `code` of the error message.
         code: (u16, u16),
     },
-    /// Anything else.
+    /// Any other message.
     Other {
         /// The message type.
         type_: u8,
     },
 }
 
-/// The queues of a port, as its version lists them.
+/// The queues of a port, as the OpenFlow version lists the queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Queues<'a> {
-    /// In 1.0.
+    /// The reply of OpenFlow 1.0.
     V1_0(v10::QueueGetConfigReply<'a>),
-    /// In 1.3.
+    /// The reply of OpenFlow 1.3.
     V1_3(v13::QueueGetConfigReply<'a>),
 }
 
 impl Queues<'_> {
-    /// Their ids.
+    /// The ids of the queues.
     pub fn ids(&self) -> Vec<u32> {
         match self {
             Queues::V1_0(reply) => reply.queues.iter().map(|queue| queue.queue_id).collect(),
@@ -85,10 +85,10 @@ impl Queues<'_> {
 }
 
 impl<'a> Message<'a> {
-    /// Reads a whole frame: its transaction id, and what it says.
+    /// Parses a complete frame into its transaction id and its message.
     ///
     /// # Errors
-    /// It is not a well-formed message of 1.0 or 1.3.
+    /// The frame is not a well-formed message of 1.0 or 1.3.
     pub fn parse(frame: &'a [u8]) -> Result<(u32, Message<'a>), DecodeError> {
         match openflow::frame::version(frame) {
             Some(Version::V1_0) => {

@@ -1,4 +1,4 @@
-//! The one trait behind every experiment: events in, orders out, no I/O and no clock.
+//! The one trait of every experiment: events are inputs, orders are outputs; a module has no I/O and no clock.
 //!
 //! ```text
 //!             Event (with its time)                 Orders
@@ -6,8 +6,8 @@
 //!                                         └──── samples ───────▶ Record
 //! ```
 //!
-//! Events of different channels may come a millisecond out of order, because each channel has its
-//! own thread; their times are right. A module judges by times, not by the order of its calls.
+//! Events of different channels may arrive a millisecond out of order, because each channel has its own thread; the
+//! times of the events are correct. A module uses the times, not the order of its calls.
 
 use std::collections::VecDeque;
 
@@ -21,97 +21,97 @@ use crate::snmp::{Oid, Value};
 
 /// An experiment.
 pub trait Module {
-    /// Something happened at `at` (ns on the testbed's clock).
+    /// Handles an event at `at` (ns on the testbed's clock).
     fn handle(&mut self, at: u64, event: &Event<'_>, orders: &mut Orders<'_>);
 }
 
-/// What can happen.
+/// An event of an experiment.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
-    /// The experiment begins.
+    /// The experiment starts.
     Start,
-    /// Everything up to the message that was sent with this mark is in the kernel's hands.
+    /// The kernel has accepted all bytes up to the message with this mark.
     Sent {
         /// The mark.
         mark: u32,
     },
-    /// The switch says something.
+    /// The switch sent a message.
     Message {
-        /// Its transaction id.
+        /// The transaction id of the message.
         xid: u32,
-        /// What.
+        /// The parsed message.
         message: Message<'a>,
-        /// The same, as it came.
+        /// The bytes of the message.
         frame: &'a [u8],
     },
-    /// A probe left the switch by a data channel; the event's time is its arrival.
+    /// A probe left the switch through a data channel; the time of the event is the arrival of the probe.
     Probe {
-        /// The channel.
+        /// The index of the channel.
         channel: usize,
-        /// The probe; its times are on the testbed's clock.
+        /// The probe; the times of the probe are on the testbed's clock.
         probe: &'a Observation,
-        /// When we got to see it, ns: behind the arrival by what a capture in user space adds.
+        /// The time at which this process saw the probe, ns: the arrival plus the delay of a capture in user space.
         seen: u64,
     },
-    /// A time that was asked for has come.
+    /// A timer expired.
     Timer {
-        /// Which.
+        /// The number of the timer.
         timer: u32,
     },
     /// A generator has sent all its probes, or was stopped.
     Generated {
-        /// Which.
+        /// The number of the generator.
         generator: u32,
-        /// What it did.
+        /// The report of the generator.
         report: &'a Generated,
     },
-    /// The answer to [`Orders::read`].
+    /// The reply to [`Orders::read`].
     Reading {
-        /// What was read.
+        /// The gauge.
         gauge: &'a Gauge,
-        /// Its value; `None` where nobody could tell.
+        /// The value; `None` when no source has the value.
         value: Option<f64>,
     },
-    /// The answer to [`Orders::ask`].
+    /// The reply to [`Orders::ask`].
     Object {
-        /// What was asked for.
+        /// The identifier of the object.
         oid: &'a Oid,
-        /// What the switch's SNMP agent told; `None` if it did not.
+        /// The value from the switch's SNMP agent; `None` without a value.
         value: Option<&'a Value>,
     },
 }
 
-/// Something to read beside the control channel.
+/// A value outside the control channel.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Gauge {
-    /// Time that the switch had the CPU so far, ns.
+    /// The CPU time of the switch so far, ns.
     Cpu,
-    /// TCP segments with data that came over the control channel so far.
+    /// The number of received TCP segments with data on the control channel so far.
     Segments,
-    /// A counter of one of the switch's interfaces, by its SNMP agent.
+    /// A counter of one of the switch's interfaces, from its SNMP agent.
     Interface {
-        /// As the agent was told to watch it.
+        /// The name of the interface in the agent's settings.
         name: String,
-        /// Which.
+        /// The counter.
         counter: Counter,
     },
 }
 
-/// What interfaces count.
+/// The counters of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Counter {
-    /// Unicast packets that came in.
+    /// Received unicast packets.
     PacketsIn,
-    /// Unicast packets that went out.
+    /// Sent unicast packets.
     PacketsOut,
-    /// Packets that came in and were thrown away without being wrong.
+    /// Received packets without errors that the interface discarded.
     DiscardsIn,
-    /// The same for sent packets.
+    /// Packets without errors that the interface discarded instead of sending.
     DiscardsOut,
 }
 
 impl Counter {
-    /// All of them, and what results call them.
+    /// All counters with their names in results.
     pub const ALL: [(Counter, &str); 4] = [
         (Counter::PacketsIn, "snmp_packets_in"),
         (Counter::PacketsOut, "snmp_packets_out"),
@@ -120,41 +120,41 @@ impl Counter {
     ];
 }
 
-/// Probes to send at a rate.
+/// Probes at a rate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Traffic {
-    /// Into which data channel.
+    /// The data channel that sends the probes.
     pub channel: usize,
-    /// Headers, used in turn: probe n has those at n modulo their number.
+    /// The headers in rotation: probe n has the headers with the index n modulo the number of headers.
     pub headers: Vec<Headers>,
-    /// Length of a frame, without the frame check sequence.
+    /// The length of a frame, without the frame check sequence.
     pub length: usize,
     /// Probes per second.
     pub rate: f64,
-    /// How many.
+    /// The number of probes.
     pub count: u32,
-    /// Sequence number of the first.
+    /// The sequence number of the first probe.
     pub first: u32,
 }
 
-/// What a generator did.
+/// The report of a generator.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Generated {
-    /// Probes that were sent: those with the first sequence numbers.
+    /// The number of sent probes; the sent probes have the first sequence numbers.
     pub sent: u32,
-    /// Intended time of the first, ns.
+    /// The intended time of the first probe, ns.
     pub start: u64,
-    /// Time between the intended times, ns.
+    /// The time between two intended times, ns.
     pub interval: f64,
-    /// From the first intended time until the last was handed over, ns.
+    /// The time from the first intended time until the kernel got the last probe, ns.
     pub elapsed: u64,
-    /// Mean and largest time by which probes left late, ns.
+    /// The mean lateness of probes, ns.
     pub mean_lateness: u64,
-    /// See `mean_lateness`.
+    /// The largest lateness of probes, ns.
     pub worst_lateness: u64,
 }
 
-/// One thing to do.
+/// One order of a module.
 #[derive(Clone, Debug)]
 pub(crate) enum Order {
     Send { bytes: Vec<u8>, mark: Option<u32> },
@@ -168,44 +168,44 @@ pub(crate) enum Order {
     GiveUp(String),
 }
 
-/// Where a module's orders and samples go.
+/// Receives a module's orders and samples.
 pub struct Orders<'a> {
     pub(crate) now: u64,
     pub(crate) bench: &'a Bench,
     pub(crate) next_xid: &'a mut u32,
     pub(crate) queue: &'a mut VecDeque<Order>,
-    /// What was measured so far.
+    /// The record of the measurement so far.
     pub record: &'a mut Record,
 }
 
-/// What a module may know of its surroundings.
+/// A module's information about the testbed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bench {
-    /// What results call the switch.
+    /// The name of the switch in results.
     pub name: String,
-    /// The version that was agreed on.
+    /// The negotiated OpenFlow version.
     pub version: Version,
-    /// Datapath id.
+    /// The datapath id.
     pub dpid: u64,
     /// The data channels.
     pub channels: Vec<Channel>,
-    /// The switch's interfaces whose counters its SNMP agent tells.
+    /// The interfaces of the switch whose counters the SNMP agent gives.
     pub interfaces: Vec<String>,
-    /// Whether there is a switch, or just two interfaces that are joined.
+    /// Whether there is a switch; otherwise the testbed is two joined interfaces.
     pub has_switch: bool,
-    /// What probes carry to be told from all else.
+    /// The tag that identifies the probes of this testbed.
     pub tag: u64,
-    /// What the time of day, which probes carry, is ahead of the testbed's clock, ns.
+    /// The time of day minus the testbed's clock, ns. Probes carry the time of day.
     pub day_ahead: u64,
 }
 
 impl Bench {
-    /// A time of the testbed's clock as the time of day that probes carry.
+    /// Converts a time of the testbed's clock to the time of day that probes carry.
     pub fn day(&self, at: u64) -> Timestamp {
         Timestamp(at.saturating_add(self.day_ahead))
     }
 
-    /// The probe in a frame that came at a time, its times on the testbed's clock.
+    /// Parses the probe in a frame that arrived at `at`; the times of the result are on the testbed's clock.
     pub fn probe(&self, frame: &[u8], at: u64) -> Option<Observation> {
         let mut probe = Observation::parse(frame, self.tag, self.day(at))?;
         probe.sent = Timestamp(probe.sent.0.saturating_sub(self.day_ahead));
@@ -217,35 +217,35 @@ impl Bench {
 /// A data channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Channel {
-    /// What results call it: the interface, as a rule.
+    /// The name of the channel in results: usually the interface.
     pub name: String,
-    /// The switch's port at its other end.
+    /// The port of the switch at the other end of the channel.
     pub port: u32,
 }
 
 impl Orders<'_> {
-    /// The time, ns.
+    /// The present time, ns.
     pub fn now(&self) -> u64 {
         self.now
     }
 
-    /// The surroundings.
+    /// The information about the testbed.
     pub fn bench(&self) -> &Bench {
         self.bench
     }
 
-    /// The switch's port at a channel's other end; 0, which no port has, if there is no such channel.
+    /// The port of the switch at the other end of a channel; 0 if there is no such channel. No port has the number 0.
     pub fn port(&self, channel: usize) -> u32 {
         self.bench.channels.get(channel).map_or(0, |channel| channel.port)
     }
 
-    /// Sends a request; the answer is its transaction id.
+    /// Sends a request; the result is the transaction id of the request.
     pub fn send(&mut self, request: &Request) -> u32 {
         self.send_all([request], None)
     }
 
-    /// Sends requests in one go, with [`Event::Sent`] when they are gone; the answer is the last
-    /// one's transaction id.
+    /// Sends requests together, with [`Event::Sent`] after the last byte; the result is the transaction id of the last
+    /// request.
     pub fn send_all<'r>(
         &mut self,
         requests: impl IntoIterator<Item = &'r Request>,
@@ -254,14 +254,14 @@ impl Orders<'_> {
         let mut bytes = Vec::new();
         for request in requests {
             *self.next_xid = self.next_xid.wrapping_add(1);
-            // Only a frame of 64 KiB can be too long, and no probe is.
+            // Only a frame of 64 KiB can be too long, and a probe is shorter.
             let _ = request.write(self.bench.version, *self.next_xid, &mut bytes);
         }
         self.send_bytes(bytes, mark);
         *self.next_xid
     }
 
-    /// Sends whole messages as they are.
+    /// Sends complete messages without change.
     pub fn send_bytes(&mut self, bytes: Vec<u8>, mark: Option<u32>) {
         self.queue.push_back(Order::Send { bytes, mark });
     }
@@ -271,22 +271,24 @@ impl Orders<'_> {
         self.queue.push_back(Order::Generate { generator, traffic });
     }
 
-    /// Stops a generator; its report comes.
+    /// Stops a generator; the generator still sends its report.
     pub fn stop(&mut self, generator: u32) {
         self.queue.push_back(Order::Stop { generator });
     }
 
-    /// Asks for [`Event::Timer`] after so many ns. The same timer asked for again replaces it.
+    /// Requests an [`Event::Timer`] after `ns` nanoseconds. A second request for the same timer replaces the first
+    /// request.
     pub fn after(&mut self, ns: u64, timer: u32) {
         self.at(self.now.saturating_add(ns), timer);
     }
 
-    /// Asks for [`Event::Timer`] at a time.
+    /// Requests an [`Event::Timer`] at a time.
     pub fn at(&mut self, at: u64, timer: u32) {
         self.queue.push_back(Order::Timer { timer, at });
     }
 
-    /// Withdraws the wish to end that was the last order: of a part, in a module that goes on.
+    /// Withdraws the last order if the order was to end. A module uses this function when a part has ended and the
+    /// module continues.
     pub(crate) fn take_end(&mut self) -> bool {
         let is_end = matches!(self.queue.back(), Some(Order::End));
         if is_end {
@@ -295,27 +297,27 @@ impl Orders<'_> {
         is_end
     }
 
-    /// Asks for a reading.
+    /// Requests a reading of a gauge.
     pub fn read(&mut self, gauge: Gauge) {
         self.queue.push_back(Order::Read(gauge));
     }
 
-    /// Asks the switch's SNMP agent for any object, with [`Event::Object`] as the answer.
+    /// Requests an object from the switch's SNMP agent; the reply is [`Event::Object`].
     pub fn ask(&mut self, oid: Oid) {
         self.queue.push_back(Order::Ask(oid));
     }
 
-    /// Takes the link of a data channel down or up.
+    /// Sets the link of a data channel down or up.
     pub fn set_link(&mut self, channel: usize, up: bool) {
         self.queue.push_back(Order::SetLink { channel, up });
     }
 
-    /// The experiment is done.
+    /// Ends the experiment.
     pub fn end(&mut self) {
         self.queue.push_back(Order::End);
     }
 
-    /// The experiment cannot go on; what was recorded stays. `why` is a sentence.
+    /// Ends an experiment that cannot continue; the record stays. `why` is a sentence.
     pub fn give_up(&mut self, why: impl Into<String>) {
         self.queue.push_back(Order::GiveUp(why.into()));
     }

@@ -1,9 +1,10 @@
-//! What an experiment's probes and entries look like, so that they meet nobody else's.
+//! Defines the probes and entries of an experiment, so that they match no other traffic and no
+//! other entries.
 //!
-//! Probes come from a made-up hardware address, and every entry that an experiment adds matches
-//! that address: one DELETE takes all of them and nothing else, in 1.0 too, where a DELETE cannot
-//! name a cookie. Their IPv4 addresses are those that are set aside for benchmarks (RFC 2544,
-//! 198.18.0.0/15).
+//! Probes have a hardware address that no host has, and every entry of an experiment matches that
+//! address. Therefore one DELETE deletes all these entries and no other entries, also in 1.0, where
+//! a DELETE cannot match a cookie. The IPv4 addresses of probes are those reserved for benchmarks
+//! (RFC 2544, 198.18.0.0/15).
 
 use std::net::Ipv4Addr;
 
@@ -11,26 +12,26 @@ use packet::Headers;
 
 use crate::rule::{Mac, Match, Vlan};
 
-/// Ethernet source of all probes.
+/// The Ethernet source address of all probes.
 pub const SOURCE_MAC: Mac = [0x02, 0x57, 0x45, 0x00, 0x00, 0x01];
-/// Ethernet destination: no host has it, so no protocol stack answers.
+/// The Ethernet destination address: no host has the address, so no protocol stack replies.
 pub const DESTINATION_MAC: Mac = [0x02, 0x57, 0x45, 0x00, 0x00, 0x02];
-/// IPv4 source.
+/// The IPv4 source address.
 pub const SOURCE: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
-/// UDP source port.
+/// The UDP source port.
 pub const SOURCE_PORT: u16 = 7000;
-/// UDP destination port of the first flows.
+/// The UDP destination port of the first flows.
 pub const DESTINATION_PORT: u16 = 7001;
-/// Cookie of the experiment's entries.
+/// The cookie of the experiment's entries.
 pub const OWN_COOKIE: u64 = 0x5745_4952_4556_0001;
 
-/// Flows 0 to 131,071 differ in the destination address, those behind in the port as well.
+/// Flows 0 to 131,071 differ in the destination address; later flows differ in the port as well.
 const ADDRESSES: u32 = 1 << 17;
 
-/// Most flows that can be told apart.
+/// The most flows that are distinguishable.
 pub const MAX_FLOWS: u32 = ADDRESSES * 16;
 
-/// The headers of flow `index`'s probes.
+/// The headers of the probes of flow `index`.
 pub fn headers(index: u32) -> Headers {
     Headers {
         source_mac: SOURCE_MAC,
@@ -45,16 +46,17 @@ pub fn headers(index: u32) -> Headers {
     }
 }
 
-/// How an entry matches.
+/// The kind of match of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MatchKind {
-    /// Every field that 1.0 has.
+    /// The match has every field of OpenFlow 1.0.
     Exact,
-    /// Source address of the hardware, destination address and port.
+    /// The match has the Ethernet source address, the IPv4 destination address and the UDP
+    /// destination port.
     Wildcard,
 }
 
-/// The match of flow `index`, whose probes come in at a port.
+/// The match of flow `index`, whose probes arrive at the port `in_port`.
 pub fn flow_match(index: u32, kind: MatchKind, in_port: u32) -> Match {
     let headers = headers(index);
     let wildcard = Match {
@@ -77,7 +79,7 @@ pub fn flow_match(index: u32, kind: MatchKind, in_port: u32) -> Match {
     }
 }
 
-/// All probes, and all of an experiment's own entries.
+/// The match of all probes, and of all of an experiment's own entries.
 pub fn own_match() -> Match {
     Match { source_mac: Some(SOURCE_MAC), ..Match::default() }
 }

@@ -1,4 +1,5 @@
-//! What modules measure: samples by case and metric, delays as histograms, and findings.
+//! Records the measurements of modules: samples by case and metric, delays as histograms, and
+//! findings.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -25,46 +26,46 @@ impl Case {
 /// A metric's name, unit and direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Measure {
-    /// Such as `barrier_us`.
+    /// The name, such as `barrier_us`.
     pub name: &'static str,
-    /// Such as `µs`.
+    /// The unit, such as `µs`.
     pub unit: &'static str,
-    /// Which way is good.
+    /// The direction in which the metric is better.
     pub better: Better,
 }
 
 impl Measure {
-    /// Microseconds, of which fewer are better.
+    /// A metric in microseconds; lower is better.
     pub const fn us(name: &'static str) -> Measure {
         Measure { name, unit: "µs", better: Better::Lower }
     }
 
-    /// A count or ratio that is no merit.
+    /// A count or ratio without a better direction.
     pub const fn plain(name: &'static str) -> Measure {
         Measure { name, unit: "", better: Better::Neither }
     }
 
-    /// Per second, of which more is better.
+    /// A metric per second; higher is better.
     pub const fn rate(name: &'static str) -> Measure {
         Measure { name, unit: "1/s", better: Better::Higher }
     }
 
-    /// Percent, of which less is better.
+    /// A metric in percent; lower is better.
     pub const fn percent(name: &'static str) -> Measure {
         Measure { name, unit: "%", better: Better::Lower }
     }
 }
 
-/// Samples of one case.
+/// The samples of one case.
 #[derive(Clone, Debug)]
 struct Samples {
     case: Case,
-    /// Unit, direction, one value per repetition.
+    /// The unit, the direction, and one value per repetition.
     metrics: BTreeMap<String, (String, Better, Vec<f64>)>,
     delays: BTreeMap<String, Histogram>,
 }
 
-/// Everything that a module measured.
+/// All measurements of a module.
 #[derive(Clone, Debug, Default)]
 pub struct Record {
     cases: Vec<Samples>,
@@ -72,9 +73,9 @@ pub struct Record {
     found: HashSet<(String, String)>,
 }
 
-/// Samples of one metric that are kept; more are counted but not kept.
+/// The most samples of one metric that are stored; further samples are only counted.
 const MAX_SAMPLES: usize = 1_000_000;
-/// Findings that are kept.
+/// The most findings that are stored.
 const MAX_FINDINGS: usize = 1_000;
 
 impl Record {
@@ -115,7 +116,7 @@ impl Record {
         }
     }
 
-    /// Something that a reader has to know; the same sentence is told once.
+    /// Adds a finding for the reader; a repeated sentence is added once.
     pub fn finding(&mut self, code: &str, text: impl Into<String>) {
         let text = text.into();
         if self.findings.len() < MAX_FINDINGS && self.found.insert((code.to_owned(), text.clone()))
@@ -129,7 +130,7 @@ impl Record {
         &self.findings
     }
 
-    /// Whether nothing was measured.
+    /// Whether the record has no measurements.
     pub fn is_empty(&self) -> bool {
         self.cases.is_empty()
     }

@@ -1,4 +1,4 @@
-//! What a module asks a switch for, written as 1.0 or 1.3.
+//! Requests of a module to a switch, written in OpenFlow 1.0 or 1.3.
 
 use openflow::v13::GROUP_ANY;
 use openflow::{ListBuf, TooLong, Version, v10, v13};
@@ -6,20 +6,20 @@ use openflow::{ListBuf, TooLong, Version, v10, v13};
 use crate::probe::{OWN_COOKIE, own_match};
 use crate::rule::{Action, Rule, actions_v10, actions_v13, port_v10};
 
-/// One message to the switch.
+/// A request to the switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
     /// Add an entry.
     Add(Rule),
-    /// Change the actions of the entry with just this match and priority.
+    /// Change the actions of the entry with exactly this match and priority.
     Modify(Rule),
-    /// Delete the entry with just this match and priority.
+    /// Delete the entry with exactly this match and priority.
     Delete(Rule),
-    /// Delete all of the experiment's own entries, and nobody else's.
+    /// Delete all of the experiment's own entries, and no other entries.
     DeleteOwn,
-    /// Tell when all before this is done.
+    /// Request a reply after all messages before this request are done.
     Barrier,
-    /// Answer with the same bytes.
+    /// Request a reply with the same bytes.
     Echo(Vec<u8>),
     /// Send this frame out of a port.
     PacketOut {
@@ -30,21 +30,21 @@ pub enum Request {
     },
     /// Flow statistics of the experiment's own entries, or of all.
     FlowStatistics {
-        /// Only the own ones.
+        /// Whether to request the experiment's own entries only.
         own: bool,
     },
-    /// The own entries summed up.
+    /// Aggregate statistics of the experiment's own entries.
     AggregateStatistics,
-    /// What the switch is, in words.
+    /// The description of the switch.
     Description,
-    /// Its ports (1.3; in 1.0 FEATURES_REPLY has them).
+    /// The ports of the switch (1.3; in 1.0 the FEATURES_REPLY has the ports).
     Ports,
     /// The queues of a port.
     Queues {
         /// The port.
         port: u32,
     },
-    /// What a queue has sent.
+    /// The statistics of a queue.
     QueueStatistics {
         /// The port.
         port: u32,
@@ -54,10 +54,11 @@ pub enum Request {
 }
 
 impl Request {
-    /// Appends the whole message.
+    /// Appends the complete message.
     ///
     /// # Errors
-    /// It would be longer than 65,535 bytes, which only a frame of such length makes.
+    /// The message would be longer than 65,535 bytes; only a frame of such a length makes such a
+    /// message.
     pub fn write(&self, version: Version, xid: u32, out: &mut Vec<u8>) -> Result<(), TooLong> {
         match version {
             Version::V1_0 => self.write_v10(xid, out),
@@ -137,7 +138,8 @@ impl Request {
         let flow_mod = |command, rule: &Rule, out: &mut Vec<u8>| {
             let (match_, actions) = (rule.match_.to_v13(), actions_v13(&rule.actions));
             let mut instructions: ListBuf<v13::Instruction<'static>> = ListBuf::new();
-            // No instruction drops; an empty list of actions would do, but costs bytes.
+            // An entry without instructions drops; an empty list of actions would also drop, but
+            // would take more bytes.
             if !rule.actions.is_empty() {
                 instructions.push(v13::Instruction::ApplyActions(actions.as_list()));
             }

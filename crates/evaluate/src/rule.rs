@@ -1,6 +1,6 @@
-//! Flow entries in words of no version: what an experiment asks for, written as 1.0 or 1.3.
+//! Flow entries independent of the OpenFlow version, written as 1.0 or 1.3.
 //!
-//! Only what experiments need: their probes are UDP over IPv4. A field that is `None` is a wildcard.
+//! The types have only the fields of experiments, whose probes are UDP over IPv4. A field that is `None` is a wildcard.
 
 use std::net::Ipv4Addr;
 
@@ -10,45 +10,45 @@ use openflow::{ListBuf, v10, v13};
 /// A hardware address.
 pub type Mac = [u8; 6];
 
-/// Whether there is a VLAN tag.
+/// The match on a VLAN tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Vlan {
-    /// None.
+    /// The packet has no tag.
     Untagged,
-    /// One with this id.
+    /// The packet has a tag with this id.
     Id(u16),
 }
 
-/// Which packets: IPv4 is implied by whatever needs it.
+/// The match of an entry; fields that need IPv4 imply IPv4.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Match {
-    /// Ingress port.
+    /// The ingress port.
     pub in_port: Option<u32>,
-    /// Ethernet source.
+    /// The Ethernet source address.
     pub source_mac: Option<Mac>,
-    /// Ethernet destination.
+    /// The Ethernet destination address.
     pub destination_mac: Option<Mac>,
-    /// VLAN tag.
+    /// The VLAN tag.
     pub vlan: Option<Vlan>,
-    /// Type of service; the upper six bits count.
+    /// The type of service; only the upper six bits count.
     pub tos: Option<u8>,
-    /// IPv4 source.
+    /// The IPv4 source address.
     pub source: Option<Ipv4Addr>,
-    /// IPv4 destination.
+    /// The IPv4 destination address.
     pub destination: Option<Ipv4Addr>,
-    /// UDP source port.
+    /// The UDP source port.
     pub source_port: Option<u16>,
-    /// UDP destination port.
+    /// The UDP destination port.
     pub destination_port: Option<u16>,
 }
 
 impl Match {
-    /// Whether the match looks at UDP.
+    /// Whether the match has UDP fields.
     fn is_udp(&self) -> bool {
         self.source_port.is_some() || self.destination_port.is_some()
     }
 
-    /// Whether the match looks at IPv4.
+    /// Whether the match has IPv4 fields.
     fn is_ipv4(&self) -> bool {
         self.is_udp() || self.tos.is_some() || self.source.is_some() || self.destination.is_some()
     }
@@ -71,7 +71,7 @@ impl Match {
         }
         match self.vlan {
             Some(Vlan::Untagged) => {
-                // The priority is without meaning, but an entry is exact only if it is given too.
+                // The VLAN priority has no meaning here, but an entry is exact only if the match has the field.
                 wire.dl_vlan = v10::VLAN_NONE;
                 given |= W::DL_VLAN | W::DL_VLAN_PCP;
             }
@@ -120,7 +120,7 @@ impl Match {
                 wire.exact(field, value);
             }
         };
-        // Prerequisites come before what needs them (specification 1.3.5, section 7.2.3.6).
+        // Prerequisites come before the fields that need the prerequisites (specification 1.3.5, section 7.2.3.6).
         exact(OxmField::IN_PORT, self.in_port.map(u128::from));
         exact(OxmField::ETH_DST, self.destination_mac.map(mac_number));
         exact(OxmField::ETH_SRC, self.source_mac.map(mac_number));
@@ -144,41 +144,42 @@ const ETHERTYPE_IPV4: u16 = 0x0800;
 const ETHERTYPE_VLAN: u16 = 0x8100;
 const PROTOCOL_UDP: u8 = 17;
 
-/// What becomes of a packet, in order.
+/// An action of an entry; a list of actions is executed in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Out of a port.
+    /// Send the packet out of a port.
     Output(u32),
-    /// To the controller, whole.
+    /// Send the complete packet to the controller.
     Controller,
-    /// Out of a port by way of a queue.
+    /// Send the packet out of a port through a queue.
     Enqueue {
         /// The port.
         port: u32,
         /// The queue.
         queue: u32,
     },
-    /// Set the Ethernet source.
+    /// Set the Ethernet source address.
     SetSourceMac(Mac),
-    /// Set the Ethernet destination.
+    /// Set the Ethernet destination address.
     SetDestinationMac(Mac),
-    /// Set the IPv4 source.
+    /// Set the IPv4 source address.
     SetSource(Ipv4Addr),
-    /// Set the IPv4 destination.
+    /// Set the IPv4 destination address.
     SetDestination(Ipv4Addr),
-    /// Set the type of service; the upper six bits.
+    /// Set the upper six bits of the type of service.
     SetTos(u8),
     /// Set the UDP source port.
     SetSourcePort(u16),
     /// Set the UDP destination port.
     SetDestinationPort(u16),
-    /// Give an untagged packet an empty VLAN tag. 1.0 has no such action: its next two add the tag.
+    /// Add an empty VLAN tag to an untagged packet. OpenFlow 1.0 has no such action: its actions for VLAN id and
+    /// priority add the tag.
     PushVlan,
     /// Set the VLAN id.
     SetVlanId(u16),
     /// Set the VLAN priority.
     SetVlanPriority(u8),
-    /// Take the VLAN tag away.
+    /// Remove the VLAN tag.
     StripVlan,
 }
 
@@ -259,15 +260,15 @@ pub(crate) fn actions_v13(actions: &[Action]) -> ListBuf<v13::Action<'static>> {
 /// A flow entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// Which packets.
+    /// The match of the entry.
     pub match_: Match,
-    /// Higher wins.
+    /// The priority; the entry with the highest priority wins.
     pub priority: u16,
-    /// What becomes of them; nothing drops.
+    /// The actions; an empty list drops the packet.
     pub actions: Vec<Action>,
 }
 
-/// A port's number in 1.0, where reserved ones are the same with 16 bits.
+/// Converts the number of a port to 1.0; the 16-bit numbers of reserved ports are the lower 16 bits.
 pub(crate) fn port_v10(port: u32) -> u16 {
     port as u16
 }

@@ -1,5 +1,5 @@
-//! Runs a module on a testbed: gives it events in their order, does what it orders, keeps its
-//! timers, and leaves the switch's tables as they were found, however the module ends.
+//! Runs a module on a testbed: passes events in order, executes orders, keeps timers, and restores the switch's tables
+//! when the module ends, also after an error.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
@@ -14,33 +14,33 @@ use crate::request::Request;
 use crate::tables::Tables;
 use crate::testbed::{Arrival, Happening, Testbed};
 
-/// How to run modules.
+/// The options of a run.
 #[derive(Clone, Debug)]
 pub struct RunOptions<'a> {
-    /// The longest that one module may take, ns; then it ends with what it has.
+    /// The time limit of a module, ns; at the limit, the module ends with the results so far.
     pub limit: u64,
-    /// How long a switch may take to answer while its tables are read or put back, ns.
+    /// The timeout for a reply while the run reads or restores the tables, ns.
     pub patience: u64,
-    /// Set by the caller for an early end.
+    /// The caller sets this flag to end early.
     pub stop: &'a AtomicBool,
 }
 
-/// What one module measured and how it ended.
+/// The result of one module.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// What was measured.
+    /// The measurements.
     pub record: Record,
-    /// Why the module did not come to its end; `None` if it did.
+    /// The reason why the module did not finish; `None` if the module finished.
     pub partial: Option<String>,
 }
 
-/// Second that a repeated question at the tables waits at most by default.
+/// One second in ns.
 const SECOND: u64 = 1_000_000_000;
-/// How many events a module may handle without any time passing.
+/// The most orders of a module without any time passing.
 const MAX_ORDERS: usize = 1_000_000;
 
 impl<'a> RunOptions<'a> {
-    /// Ten minutes a module, five seconds an answer.
+    /// Ten minutes per module, five seconds per reply.
     pub fn new(stop: &'a AtomicBool) -> RunOptions<'a> {
         RunOptions { limit: 600 * SECOND, patience: 5 * SECOND, stop }
     }
@@ -49,8 +49,8 @@ impl<'a> RunOptions<'a> {
 /// Runs one module.
 ///
 /// # Errors
-/// Only [`Error::Interrupted`], after the tables were put back, where nothing was measured yet; everything else that goes
-/// wrong is in [`Outcome::partial`], with what was measured until then, and so is the wish to stop.
+/// Only [`Error::Interrupted`], after the tables were restored, if there are no measurements yet. Every other error,
+/// and also a stop, is in [`Outcome::partial`], together with the measurements so far.
 pub fn run(
     testbed: &mut dyn Testbed,
     module: &mut dyn Module,
@@ -97,7 +97,7 @@ pub fn run(
     Ok(Outcome { record: run.record, partial })
 }
 
-/// Deletes what the experiment added and says what else is different.
+/// Deletes the entries of the experiment and reports other differences.
 fn clean_up(
     testbed: &mut dyn Testbed,
     before: Option<&Tables>,
@@ -106,15 +106,15 @@ fn clean_up(
 ) -> Result<()> {
     let version = testbed.bench().version;
     let mut bytes = Vec::new();
-    // Both are short.
+    // Both requests are short, so writing cannot fail.
     let _ = Request::DeleteOwn.write(version, 1, &mut bytes);
     let _ = Request::Barrier.write(version, 2, &mut bytes);
     testbed.send(bytes, None)?;
-    // A switch that lies about barriers shows a table now that it will still change.
+    // A switch with early barrier replies now shows a table that the switch will still change.
     pass(testbed, SECOND / 4)?;
-    // Nothing to compare with: time for the switch to do it at least.
+    // There is no table to compare: the switch gets at least time to delete the entries.
     let Some(before) = before else { return pass(testbed, SECOND) };
-    // A slow one takes longer: look more than once.
+    // A slow switch takes longer: the function reads the tables more than once.
     let mut difference = None;
     for _ in 0..5 {
         let after = Tables::read(testbed, options.patience)?;
@@ -130,22 +130,22 @@ fn clean_up(
     Ok(())
 }
 
-/// Lets time pass.
+/// Waits for `ns` nanoseconds.
 fn pass(testbed: &mut dyn Testbed, ns: u64) -> Result<()> {
     let until = testbed.now().saturating_add(ns);
     while testbed.next(until)?.is_some() {}
     Ok(())
 }
 
-/// Tells the generators and transaction ids of one run from those of the one before it, whose last
-/// events may still be on their way.
+/// The epoch separates the generators and transaction ids of one run from those of the run before: the last events of
+/// the run before may still be in flight.
 static EPOCH: AtomicU32 = AtomicU32::new(1);
 
 struct Run {
     epoch: u32,
-    /// Those that were started, by the testbed's numbers.
+    /// The started generators, with the testbed's numbers.
     generators: Vec<u32>,
-    /// By time; then the timer and the number of its arming.
+    /// The timers by time, then the timer and the number of its arming.
     timers: BinaryHeap<Reverse<(u64, u32, u64)>>,
     /// The latest arming of each timer.
     armed: HashMap<u32, u64>,
@@ -155,7 +155,7 @@ struct Run {
 }
 
 impl Run {
-    /// The answer is why the module gave up, if it did.
+    /// Returns the reason why the module gave up, if the module gave up.
     fn drive(
         &mut self,
         testbed: &mut dyn Testbed,
@@ -170,7 +170,7 @@ impl Run {
                 return Err(Error::Interrupted);
             }
             let due = self.timers.peek().map_or(end, |Reverse((at, ..))| (*at).min(end));
-            // Not longer at once, so that the wish to stop is seen soon.
+            // The wait is short, so the run sees a stop soon.
             let until = due.min(testbed.now().saturating_add(SECOND / 10));
             done = match testbed.next(until)? {
                 Some(arrival) => self.arrive(testbed, module, &arrival)?,
@@ -184,7 +184,7 @@ impl Run {
         Ok(done.flatten())
     }
 
-    /// Tells the module of one arrival; the answer is `Some` when the experiment is over.
+    /// Passes one arrival to the module; the result is `Some` when the experiment is over.
     fn arrive(
         &mut self,
         testbed: &mut dyn Testbed,
@@ -230,14 +230,14 @@ impl Run {
         }
     }
 
-    /// Why something could not be read is for the reader of the results.
+    /// Adds the reason of a failed reading to the findings.
     fn remark(&mut self, remark: Option<&str>) {
         if let Some(remark) = remark {
             self.record.finding("snmp", remark);
         }
     }
 
-    /// The testbed's number of a module's generator, of which there may be 65,536.
+    /// The testbed's number of a module's generator; a module has at most 65,536 generators.
     fn number(&self, generator: u32) -> u32 {
         self.epoch << 16 | generator & 0xffff
     }
@@ -245,14 +245,14 @@ impl Run {
     fn answer_echo(&self, testbed: &mut dyn Testbed, xid: u32, bytes: &[u8]) -> Result<()> {
         let mut out = Vec::new();
         let (version, kind) = (testbed.bench().version, openflow::v10::MessageType::ECHO_REPLY.0);
-        // As long as what came.
+        // The reply is as long as the request, so writing cannot fail.
         let _ = openflow::frame::write(version, kind, xid, &mut out, |out| {
             out.extend_from_slice(bytes);
         });
         testbed.send(out, None)
     }
 
-    /// Tells of the timers that are due.
+    /// Passes due timers to the module.
     fn ring(
         &mut self,
         testbed: &mut dyn Testbed,
@@ -264,7 +264,7 @@ impl Run {
                 break;
             }
             self.timers.pop();
-            // Asked for again since.
+            // The timer was armed again.
             if self.armed.get(&timer) != Some(&arming) {
                 continue;
             }
@@ -320,7 +320,7 @@ impl Run {
     }
 }
 
-/// What a generator must have, for any experiment.
+/// Checks the requirements of every generator.
 fn check(testbed: &dyn Testbed, traffic: &crate::module::Traffic) -> Result<()> {
     let channels = testbed.bench().channels.len();
     if traffic.channel >= channels {

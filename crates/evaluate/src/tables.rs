@@ -1,4 +1,4 @@
-//! What a switch's flow tables hold, to tell whether an experiment left them as they were found.
+//! Reads the flow tables of a switch, to check that an experiment restored the tables.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,14 @@ use crate::error::{Error, Result};
 use crate::request::Request;
 use crate::testbed::{Happening, Testbed};
 
-/// The entries of all tables, without their counters and ages.
+/// The entries of all tables, without their counters and durations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tables {
-    /// How often each entry is there (once, on a right switch).
+    /// The number of copies of each entry (one on a correct switch).
     entries: BTreeMap<Entry, u32>,
 }
 
-/// What makes an entry what it is, as bytes of its version.
+/// The identity of an entry, as bytes of its OpenFlow version.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry {
     table: u8,
@@ -26,20 +26,20 @@ struct Entry {
     does: Vec<u8>,
 }
 
-/// Transaction id of the question.
+/// The transaction id of the request.
 const XID: u32 = 0x0057_4549;
-/// Entries that are kept: more are not told apart.
+/// The most entries that are stored; further entries are not compared.
 const MAX_ENTRIES: usize = 2_000_000;
 
 impl Tables {
-    /// Asks the switch.
+    /// Requests the entries of the switch.
     ///
     /// # Errors
-    /// It does not answer within `patience` ns, refuses, or ends the connection.
+    /// The switch does not reply within `patience` ns, refuses, or closes the connection.
     pub fn read(testbed: &mut dyn Testbed, patience: u64) -> Result<Tables> {
         let version = testbed.bench().version;
         let mut bytes = Vec::new();
-        // Short.
+        // The request is short, so writing cannot fail.
         let _ = Request::FlowStatistics { own: false }.write(version, XID, &mut bytes);
         testbed.send(bytes, None)?;
         let mut tables = Tables::default();
@@ -62,7 +62,7 @@ impl Tables {
         Err(Error::Control(channel::Error::TimedOut { what }))
     }
 
-    /// How many entries there are.
+    /// The number of different entries.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
@@ -72,7 +72,7 @@ impl Tables {
         self.entries.is_empty()
     }
 
-    /// A sentence that says what is different afterwards; `None` if nothing is.
+    /// A sentence about the differences afterwards; `None` without a difference.
     pub fn difference(&self, after: &Tables) -> Option<String> {
         let gone = self.entries.keys().filter(|entry| !after.entries.contains_key(entry)).count();
         let new = after.entries.keys().filter(|entry| !self.entries.contains_key(entry)).count();
@@ -87,7 +87,7 @@ impl Tables {
         }
     }
 
-    /// Whether more parts follow.
+    /// Adds the entries of a reply. Returns whether more parts follow.
     fn add_v10(&mut self, frame: &[u8]) -> Result<bool> {
         let (_, message) =
             v10::Message::parse(frame).map_err(|error| Error::NotOpenFlow(error.to_string()))?;

@@ -1,8 +1,9 @@
-//! The control channel as a pcapng file, for Wireshark and `tcpdump`.
+//! Writes the control channel as a pcapng file, for Wireshark and `tcpdump`.
 //!
-//! What is written is what the experiment sent and received, message by message, in made-up TCP
-//! segments between 192.0.2.1 (the experiment) and 192.0.2.2, port 6653 (the switch): the real
-//! segments, and a TLS connection's real bytes, are not seen from here.
+//! The file contains the sent and received messages of the experiment, message by message, in
+//! artificial TCP segments between 192.0.2.1 (the experiment) and 192.0.2.2, port 6653 (the
+//! switch). The experiment does not see the real segments, and does not see the real bytes of a TLS
+//! connection.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -12,29 +13,29 @@ use packet::{InterfaceId, PcapngWriter, Timestamp};
 
 use crate::error::{Error, Result};
 
-/// Which way a message goes.
+/// The direction of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     ToSwitch,
     FromSwitch,
 }
 
-/// A file that is being written.
+/// An open trace file.
 pub(crate) struct Trace {
     writer: PcapngWriter<BufWriter<File>>,
     interface: InterfaceId,
     path: PathBuf,
-    /// The next sequence numbers: ours and the switch's.
+    /// The next sequence numbers: of the experiment and of the switch.
     next: [u32; 2],
 }
 
-/// Bytes of a message in one segment at most, so that a frame is not longer than IPv4 can carry.
+/// The most bytes of a message in one segment: a frame must not be longer than the maximum of IPv4.
 const LONGEST: usize = 32 << 10;
 const SWITCH_PORT: u16 = 6653;
 const OWN_PORT: u16 = 50_000;
 
 impl Trace {
-    /// Starts the file.
+    /// Creates the file.
     pub(crate) fn create(path: &Path) -> Result<Trace> {
         let failed = |source| Error::File { path: path.to_owned(), source };
         let file = File::create(path).map_err(failed)?;
@@ -55,7 +56,7 @@ impl Trace {
         Ok(())
     }
 
-    /// Writes what is buffered.
+    /// Writes the buffered bytes.
     pub(crate) fn finish(self) -> Result<()> {
         self.writer.finish().map(drop).map_err(|error| failed(&self.path, &error))
     }
@@ -95,8 +96,8 @@ impl Trace {
         ports.iter().for_each(|port| frame.extend(port.to_be_bytes()));
         frame.extend(sequence.to_be_bytes());
         frame.extend(acknowledged.to_be_bytes());
-        // Header of five words; PSH and ACK; a wide window; no checksum, which readers take as
-        // offloaded.
+        // The header has five words, PSH and ACK, a wide window, and no checksum. Readers take a
+        // missing checksum as offloaded.
         frame.extend([0x50, 0x18, 0xff, 0xff, 0, 0, 0, 0]);
         frame.extend(part);
         frame

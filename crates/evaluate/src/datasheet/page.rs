@@ -1,4 +1,4 @@
-//! The data sheet on one sheet of paper: each answer with its curve.
+//! Draws the data sheet on one sheet of paper: each value with its curve.
 
 use super::{DataSheet, text};
 use report::figure::{Drawing, Line, Lines, Mark, Marks, Scale, Shape};
@@ -7,11 +7,12 @@ use report::table::number;
 use report::{Results, Scalar, Table};
 use std::collections::BTreeMap;
 
-/// More rows do not fit the sheet; `datasheet.json` has all.
+/// The most rows that fit the sheet; `datasheet.json` has all rows.
 const MOST_ROWS: usize = 14;
 
 impl DataSheet {
-    /// The page, with curves from the results that the sheet was made of.
+    /// The page of the data sheet; the curves come from `results`, from which the data sheet was
+    /// made.
     pub fn page(&self, results: &Results) -> Sheet {
         let name =
             self.switch.get("switch").map_or_else(|| "a switch".to_owned(), ToString::to_string);
@@ -134,7 +135,7 @@ impl DataSheet {
         let most = self.latency_us.iter().max_by(|a, b| a.1.total_cmp(b.1));
         let most =
             most.map(|(name, us)| format!("The slowest is {}: {} µs.", words(name), number(*us)));
-        // What changes one field stands for what changes several.
+        // Modifications of one field represent modifications of several fields.
         let single: BTreeMap<String, f64> = self
             .latency_us
             .iter()
@@ -182,13 +183,13 @@ fn polling(results: &Results) -> Block {
     }
 }
 
-/// A metric's means along a parameter, a line for each value of another parameter.
+/// The means of a metric against the parameter `x`; one line for each value of the parameter `by`.
 fn of(results: &Results, modules: &[&str], x: &str, metric: &str, by: &str) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
     for point in results.points.iter().filter(|point| modules.contains(&text(point, "module"))) {
         let Some(Scalar::Number(x)) = point.parameters.get(x) else { continue };
         let (Some(y), name) = (point.mean(metric), text(point, by)) else { continue };
-        // Of several matches the first; the report has all.
+        // The line has the first of several matches; the report has all matches.
         match lines.iter_mut().find(|line| line.name == name) {
             Some(line) if line.points.iter().any(|(known, _)| known == x) => {}
             Some(line) => line.points.push((*x, y)),

@@ -1,8 +1,8 @@
-//! `capacity`: how many entries fit, and how the time of an insertion grows as the table fills.
+//! `capacity`: the number of entries that fit, and the time of an insertion as the table fills.
 //!
-//! Entries are added in batches, each acknowledged by a barrier, until one is refused or the limit is
-//! reached. Then the switch is asked how many there are: one that takes entries and forgets them is
-//! found out.
+//! The experiment adds entries in batches, each with a barrier, until the switch refuses an entry or the limit is
+//! reached. Then the experiment requests the number of entries. That number reveals a switch that accepts entries and
+//! does not keep the entries.
 
 use crate::message::Message;
 use crate::module::{Event, Module, Orders};
@@ -13,21 +13,21 @@ use crate::record::{Case, Measure};
 use crate::request::Request;
 use crate::rule::{Action, Rule};
 
-/// What to measure.
+/// The parameters of the experiment.
 #[derive(Clone, Debug)]
 pub struct Capacity {
-    /// What all modules share.
+    /// The parameters of all modules.
     pub common: Common,
-    /// How entries match.
+    /// The kind of match of the entries.
     pub match_: MatchKind,
-    /// Where it ends even if the switch takes more.
+    /// The number of entries at which the experiment ends even if the switch accepts more.
     pub limit: u32,
-    /// Entries per barrier.
+    /// The number of entries per barrier.
     pub batch: u32,
 }
 
 impl Capacity {
-    /// Exact entries in batches of 100, up to 10,000.
+    /// Exact entries in batches of 100, at most 10,000 entries.
     pub fn new(common: Common) -> Capacity {
         Capacity { common, match_: MatchKind::Exact, limit: 10_000, batch: 100 }
     }
@@ -56,22 +56,22 @@ impl Experiment for Capacity {
 struct Run {
     plan: Capacity,
     left: u32,
-    /// Entries that are in.
+    /// The number of accepted entries.
     filled: u32,
-    /// Entries under way.
+    /// The number of entries in the present batch.
     batch: u32,
     started: u64,
-    /// Transaction ids of the batch's first FLOW_MOD and of its barrier.
+    /// The transaction ids of the batch's first FLOW_MOD and of its barrier.
     first: u32,
     barrier: u32,
-    /// The first refusal: how many of the batch went in before it, and its name.
+    /// The first refusal: the number of accepted entries of the batch before the refusal, and the error code.
     refused: Option<(u32, (u16, u16))>,
-    /// The question how many there are.
+    /// The transaction id of the request for the number of entries.
     asked: Option<u32>,
 }
 
 const PATIENCE: u32 = 1;
-/// Parts of the fill that are told apart.
+/// The number of parts of the fill that have separate times.
 const PARTS: u32 = 20;
 /// `OFPFMFC_ALL_TABLES_FULL` of 1.0 and `OFPFMFC_TABLE_FULL` of 1.3.
 const FULL: [(u16, u16); 2] = [(3, 0), (5, 1)];

@@ -1,13 +1,13 @@
-//! `change`: N entries that drop are modified to forward (OFLOPS, section 4.2, figure 4).
+//! `change`: modifies N entries that drop to entries that forward (OFLOPS, section 4.2, figure 4).
 //!
-//! The same times and the same verdict as [`super::Insert`].
+//! The times and the verdict are those of [`super::Insert`].
 
 use crate::module::Module;
 use crate::modules::experiment::Experiment;
 use crate::modules::insert::Insert;
 use crate::modules::update::{Kind, Plan, Update};
 
-/// What to change: as what to insert.
+/// The parameters of the experiment, which are those of `insert`.
 #[derive(Clone, Debug)]
 pub struct Change(pub Insert);
 

@@ -1,13 +1,13 @@
-//! `delete`: N entries that forward are deleted, until traffic really stops.
+//! `delete`: deletes N entries that forward, and waits until the traffic stops.
 //!
-//! `last_rule_us` and `all_rules_us` are the arrivals of the last packets.
+//! `last_rule_us` and `all_rules_us` are the arrival times of the last packets.
 
 use crate::module::Module;
 use crate::modules::experiment::Experiment;
 use crate::modules::insert::Insert;
 use crate::modules::update::{Kind, Plan, Update};
 
-/// What to delete: as what to insert.
+/// The parameters of the experiment, which are those of `insert`.
 #[derive(Clone, Debug)]
 pub struct Delete(pub Insert);
 

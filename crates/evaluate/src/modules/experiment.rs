@@ -1,37 +1,37 @@
-//! What an experiment is, and what all experiments share.
+//! The trait of an experiment, and the parameters of all experiments.
 
 use crate::module::Module;
 
-/// What to measure.
+/// An experiment with its parameters.
 pub trait Experiment {
-    /// The command that asks for it.
+    /// The command of the experiment.
     fn name(&self) -> &str;
 
-    /// The module that does it, at its beginning.
+    /// A new module that runs the experiment.
     fn module(&self) -> Box<dyn Module>;
 }
 
-/// What all experiments share.
+/// The parameters of all experiments.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Common {
-    /// How often each case is measured.
+    /// The number of repetitions of each case.
     pub repetitions: u32,
     /// Probes per second.
     pub rate: f64,
-    /// Bytes of a probe, without the frame check sequence.
+    /// The bytes of a probe, without the frame check sequence.
     pub length: usize,
-    /// The longest that any step may take, ns.
+    /// The timeout of a step, ns.
     pub patience: u64,
 }
 
 impl Default for Common {
-    /// Ten repetitions, 12,500 probes of 100 bytes a second, five seconds a step.
+    /// Ten repetitions, 12,500 probes of 100 bytes per second, five seconds per step.
     fn default() -> Self {
         Common { repetitions: 10, rate: 12_500.0, length: 100, patience: 5_000 * MILLISECOND }
     }
 }
 
-/// Priority of the entry that stands below those that are measured.
+/// The priority of the entry below the measured entries.
 pub(crate) const GUARD: u16 = 0x7000;
-/// In ns.
+/// One millisecond in ns.
 pub(crate) const MILLISECOND: u64 = 1_000_000;

@@ -1,28 +1,30 @@
-//! `insert`: N entries added at once (OFLOPS, section 4.2, figures 3 and 4).
+//! `insert`: adds N entries at once (OFLOPS, section 4.2, figures 3 and 4).
 //!
-//! Measures, from the first FLOW_MOD: until all are sent, until the barrier reply, until the first
-//! packet through the last entry and through all of them; and whether the barrier tells the truth.
+//! The experiment measures the times from the first FLOW_MOD until all FLOW_MODs are sent, until
+//! the BARRIER_REPLY, until the first packet through the last entry, and until the first packets
+//! through all entries. The experiment also checks that the entries take effect before the
+//! BARRIER_REPLY.
 
 use crate::module::Module;
 use crate::modules::experiment::{Common, Experiment};
 use crate::modules::update::{Kind, Plan, Priorities, Update};
 pub use crate::probe::MatchKind;
 
-/// What to insert.
+/// The parameters of the experiment.
 #[derive(Clone, Debug)]
 pub struct Insert {
-    /// What all modules share.
+    /// The parameters of all modules.
     pub common: Common,
-    /// Numbers of entries.
+    /// The numbers of entries.
     pub rules: Vec<u32>,
-    /// How entries match.
+    /// The kinds of match of the entries.
     pub matches: Vec<MatchKind>,
-    /// In which order of priorities.
+    /// The orders of priorities.
     pub priorities: Vec<Priorities>,
 }
 
 impl Insert {
-    /// 1 to 1,000 entries, exact, of equal priority; 12,500 probes a second (10 Mb/s of 100 bytes,
+    /// 1 to 1,000 exact entries of equal priority; 12,500 probes per second (10 Mb/s of 100 bytes,
     /// as in the paper).
     pub fn new(common: Common) -> Insert {
         Insert {

@@ -1,25 +1,25 @@
-//! `interaction`: entries change while the controller polls statistics (OFLOPS, section 4.4, figure 6).
+//! `interaction`: changes entries while the controller polls statistics (OFLOPS, section 4.4, figure 6).
 
 use crate::module::Module;
 use crate::modules::experiment::{Common, Experiment};
 use crate::modules::insert::Insert;
 use crate::modules::update::{Kind, Plan, Update};
 
-/// What changes, and how often is polled.
+/// The parameters of the experiment.
 #[derive(Clone, Debug)]
 pub struct Interaction {
-    /// What all modules share.
+    /// The parameters of all modules.
     pub common: Common,
-    /// Entries that change at once.
+    /// The number of entries that change at once.
     pub rules: u32,
-    /// Entries in the table in all.
+    /// The number of all entries in the table.
     pub table: u32,
-    /// Polls of all flow statistics per second.
+    /// The polls of all flow statistics per second.
     pub polls: Vec<f64>,
 }
 
 impl Interaction {
-    /// 100 of 1,024 entries, as in the paper, with none to 50 polls a second.
+    /// 100 of 1,024 entries, as in the paper, with 0 to 50 polls per second.
     pub fn new(common: Common) -> Interaction {
         Interaction { common, rules: 100, table: 1024, polls: vec![0.0, 1.0, 5.0, 10.0, 50.0] }
     }

@@ -1,6 +1,7 @@
 //! The built-in experiments, one file each.
 //!
-//! Each is a value that says what to measure ([`Experiment`]), and makes the [`Module`](crate::Module) that does it.
+//! Each experiment is a value with parameters ([`Experiment`]) that makes the [`Module`](crate::Module) of the
+//! experiment.
 
 mod capacity;
 mod change;

@@ -1,7 +1,7 @@
-//! `modify`: delay, deviation and loss of plain forwarding, of each modification and of combinations
-//! (OFLOPS, section 4.1, table 2; its modules `action_delay`, `action_scalability`, `vlan_mod`).
+//! `modify`: measures delay, deviation and loss of plain forwarding, of each modification and of combinations (OFLOPS,
+//! section 4.1, table 2; the modules `action_delay`, `action_scalability`, `vlan_mod` of OFLOPS).
 //!
-//! A probe that was forwarded without the change, or with a wrong checksum, is a finding.
+//! A probe that was forwarded without the modification, or with a wrong checksum, gives a finding.
 
 use std::net::Ipv4Addr;
 use std::str::FromStr;
@@ -18,30 +18,30 @@ use crate::rule::Action;
 /// A modification of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Modification {
-    /// Ethernet source.
+    /// The Ethernet source address.
     SourceMac,
-    /// Ethernet destination.
+    /// The Ethernet destination address.
     DestinationMac,
-    /// IPv4 source.
+    /// The IPv4 source address.
     SourceIp,
-    /// IPv4 destination.
+    /// The IPv4 destination address.
     DestinationIp,
-    /// Type of service.
+    /// The type of service.
     Tos,
-    /// UDP source port.
+    /// The UDP source port.
     SourcePort,
-    /// UDP destination port.
+    /// The UDP destination port.
     DestinationPort,
-    /// VLAN priority; adds a tag.
+    /// The VLAN priority; the modification adds a tag.
     VlanPriority,
-    /// VLAN id; adds a tag.
+    /// The VLAN id; the modification adds a tag.
     VlanId,
-    /// Takes the tag away that the probes then carry.
+    /// Removes the tag; the probes of this modification have a tag.
     StripVlan,
 }
 
 impl Modification {
-    /// The ten of OpenFlow 1.0.
+    /// The ten modifications of OpenFlow 1.0.
     pub const ALL: [Modification; 10] = [
         Modification::SourceMac,
         Modification::DestinationMac,
@@ -55,7 +55,7 @@ impl Modification {
         Modification::StripVlan,
     ];
 
-    /// What commands and results call it.
+    /// The name in commands and results.
     pub fn name(self) -> &'static str {
         match self {
             Modification::SourceMac => "source-mac",
@@ -71,7 +71,7 @@ impl Modification {
         }
     }
 
-    /// The action, on values that no probe has of itself.
+    /// The action of the modification; no unmodified probe has the values of the action.
     fn action(self) -> Action {
         match self {
             Modification::SourceMac => Action::SetSourceMac([2, 0x57, 0x45, 1, 1, 1]),
@@ -104,19 +104,19 @@ impl FromStr for Modification {
     }
 }
 
-/// What to measure.
+/// The parameters of the experiment.
 #[derive(Clone, Debug)]
 pub struct Modify {
-    /// What all modules share.
+    /// The parameters of all modules.
     pub common: Common,
-    /// How long each repetition lasts, ns.
+    /// The duration of each repetition, ns.
     pub duration: u64,
-    /// Sets of modifications that an entry makes; an empty one only forwards.
+    /// The sets of modifications of an entry; an entry with an empty set only forwards.
     pub sets: Vec<Vec<Modification>>,
 }
 
 impl Modify {
-    /// Forwarding, each modification, and then 2, 4, 6 and 9 of them at once.
+    /// Forwarding, each modification, and then 2, 4, 6 and 9 modifications at once.
     pub fn new(common: Common) -> Modify {
         let all = Modification::ALL;
         let mut sets = vec![Vec::new()];
@@ -157,7 +157,7 @@ impl Experiment for Modify {
     }
 }
 
-/// Makes its trials when it knows the ports.
+/// Makes the trials when the ports are known.
 struct Late {
     plan: Modify,
     path: Option<Path>,

@@ -1,17 +1,17 @@
-//! `packet-in`, `packet-out`, `echo` and `barrier`: latency and loss against rate, and the highest rate
-//! without loss.
+//! `packet-in`, `packet-out`, `echo` and `barrier`: measure latency and loss against rate, and the highest rate without
+//! loss.
 //!
 //! ```text
-//!   packet-in:   probe ──▶ port ──▶ PACKET_IN     from the probe's own stamp until the message is read
+//!   packet-in:   probe ──▶ port ──▶ PACKET_IN     from the probe's timestamp until the message is read
 //!   packet-out:  PACKET_OUT ──▶ port ──▶ probe    from the intended time of sending until the arrival
 //!   echo, barrier:  request ──▶ reply     from the intended time of sending until the reply is read
 //! ```
 //!
-//! Rates double until something is lost, then the gap is halved. A trial in which the generator itself
-//! fell behind ends the search: what is beyond that was not seen.
+//! The rate doubles until there is loss; then the search halves the interval between the rates with and without loss. A
+//! trial in which the generator itself was late ends the search: the trial shows nothing about higher rates.
 //!
-//! A switch can queue what it cannot do yet, and lose nothing in a short trial. So the highest rate is never more than what
-//! arrived in the trial, divided by the time until the last of it arrived.
+//! A switch can queue messages, and lose nothing in a short trial. Therefore the highest rate is at most the number of
+//! messages that arrived in the trial, divided by the time until the last arrival.
 
 use packet::ProbeTemplate;
 
@@ -27,34 +27,34 @@ use crate::request::Request;
 use crate::rule::Action;
 use report::{Histogram, Precision};
 
-/// What to measure.
+/// The parameters of the experiment.
 #[derive(Clone, Debug)]
 pub struct Packets {
-    /// What all modules share; the rate is where the search begins.
+    /// The parameters of all modules; the search begins at the rate of `common`.
     pub common: Common,
-    /// How long each trial lasts, ns.
+    /// The duration of each trial, ns.
     pub duration: u64,
-    /// The highest rate that is tried, per second.
+    /// The highest rate of the search, per second.
     pub most: f64,
-    /// Which way.
+    /// The kind of message.
     pub way: Way,
 }
 
-/// From the data plane to the controller or back.
+/// The kind of message of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// PACKET_IN.
+    /// PACKET_IN messages.
     In,
-    /// PACKET_OUT.
+    /// PACKET_OUT messages.
     Out,
-    /// ECHO_REQUEST and its answer.
+    /// ECHO_REQUEST messages and their replies.
     Echo,
-    /// BARRIER_REQUEST and its answer.
+    /// BARRIER_REQUEST messages and their replies.
     Barrier,
 }
 
 impl Packets {
-    /// From 1,000 a second up to 200,000, a second each.
+    /// From 1,000 messages per second up to 200,000; one second per trial.
     pub fn new(common: Common, way: Way) -> Packets {
         let common = Common { rate: 1_000.0, ..common };
         Packets { common, duration: 1_000 * MILLISECOND, most: 200_000.0, way }
@@ -87,7 +87,7 @@ impl Experiment for Packets {
 struct Run {
     plan: Packets,
     search: Search,
-    /// How many a second the switch really did in the trial with the highest rate without loss.
+    /// The number of messages per second that the switch processed in the trial with the highest rate without loss.
     done: f64,
     left: u32,
     setup: Setup,
@@ -95,20 +95,21 @@ struct Run {
     template: Option<ProbeTemplate>,
 }
 
-/// One rate.
+/// A trial at one rate.
 struct Trial {
     start: u64,
     sent: u32,
     count: u32,
     received: u32,
-    /// When the last of it arrived, ns after the start.
+    /// The time of the last arrival, ns after the start.
     took: u64,
     delays: Histogram,
-    /// When the last of what was sent left late, ns.
+    /// The lateness of the last sent message, ns.
     late: u64,
-    /// Transaction id of the first request.
+    /// The transaction id of the first request.
     first_xid: u32,
-    /// Sequence numbers begin here, so that stragglers of the trial before are not counted.
+    /// The first sequence number of the trial; late messages of the trial before have other numbers and are not
+    /// counted.
     first: u32,
 }
 
@@ -132,11 +133,11 @@ impl Default for Trial {
 const GENERATOR: u32 = 1;
 const TICK: u32 = 1;
 const TAIL: u32 = 2;
-/// How often PACKET_OUTs that are due are sent, ns.
+/// The interval at which due PACKET_OUTs are sent, ns.
 const TICK_NS: u64 = MILLISECOND / 2;
-/// What is still under way at the end of a trial gets this long, ns.
+/// The time for messages that are in flight at the end of a trial, ns.
 const TAIL_NS: u64 = 500 * MILLISECOND;
-/// How late the sender may be at the end, as a share of the trial.
+/// The maximum lateness of the sender at the end, as a share of the trial.
 const LATE: f64 = 0.05;
 
 impl Run {
@@ -185,7 +186,7 @@ impl Run {
         }
         if let Ok(count @ 1..) = u32::try_from(requests.len()) {
             let last = orders.send_all(&requests, None);
-            // Nothing else is sent meanwhile, so a trial's transaction ids are one run of numbers.
+            // No other message is sent during a trial, so the transaction ids of the trial are consecutive.
             let first = last.wrapping_sub(count - 1);
             self.trial.first_xid = first.wrapping_sub(self.trial.sent - count);
         }
@@ -208,7 +209,7 @@ impl Run {
         orders.record.delay(&case, "latency", delay);
     }
 
-    /// The answer to a request came.
+    /// Handles the reply to a request.
     fn answer(&mut self, at: u64, xid: u32, orders: &mut Orders<'_>) {
         let number = xid.wrapping_sub(self.trial.first_xid);
         if number < self.trial.sent {

@@ -1,5 +1,5 @@
-//! What `modify`, `path-delay` and `queue` share: one entry for all probes, probes at a rate, and what
-//! becomes of them on their way through the switch.
+//! Code that `modify`, `path-delay` and `queue` share: one entry for all probes, probes at a rate, and the results of
+//! the probes' way through the switch.
 
 use packet::{Headers, VlanTag};
 use report::{Better, Histogram, Precision};
@@ -11,20 +11,20 @@ use crate::probe::{MatchKind, flow_match};
 use crate::record::{Case, Measure};
 use crate::rule::{Action, Match, Rule, Vlan};
 
-/// One thing to measure.
+/// One measurement.
 #[derive(Clone, Debug)]
 pub(crate) struct Trial {
     pub(crate) case: Case,
     pub(crate) actions: Vec<Action>,
-    /// Headers of the probes as they are sent.
+    /// The headers of the probes when the generator sends the probes.
     pub(crate) headers: Headers,
     pub(crate) length: usize,
     pub(crate) rate: f64,
 }
 
-/// The module.
+/// The module of the three experiments.
 pub(crate) struct Path {
-    /// Trials to come with the repetitions left; the last is the current one.
+    /// The trials to come with the repetitions left; the last trial is the present one.
     todo: Vec<(Trial, u32)>,
     duration: u64,
     patience: u64,
@@ -33,12 +33,12 @@ pub(crate) struct Path {
     report: Option<Generated>,
 }
 
-/// What is seen in one repetition.
+/// The observations of one repetition.
 struct Seen {
     delays: Histogram,
     probes: u32,
     bytes: u64,
-    /// The sequence number that comes next if nothing is lost or reordered.
+    /// The next sequence number without loss and reordering.
     next: u32,
     reordered: u32,
     unchanged: u32,
@@ -49,11 +49,11 @@ struct Seen {
 
 const GENERATOR: u32 = 1;
 const TAIL: u32 = 1;
-/// Probes that are still under way when the generator is done get this long, ns.
+/// The time for probes that are in flight when the generator is done, ns.
 const TAIL_NS: u64 = 500 * MILLISECOND;
 
 impl Path {
-    /// Each trial is repeated; each lasts `duration` ns.
+    /// A module for the trials; each trial has `repetitions` repetitions of `duration` ns.
     pub(crate) fn new(
         mut trials: Vec<Trial>,
         repetitions: u32,
@@ -75,7 +75,7 @@ impl Path {
         let Some((trial, _)) = self.todo.last() else { return orders.end() };
         self.seen = Seen::new();
         self.report = None;
-        // Fields can be set only where the match says that they are there (1.3.5, section 7.2.5).
+        // An action can set a field only if the match contains the prerequisites of the field (1.3.5, section 7.2.5).
         let match_ = Match {
             vlan: trial.headers.vlan.map(|tag| Vlan::Id(tag.id)),
             ..flow_match(0, MatchKind::Wildcard, orders.port(0))
@@ -114,7 +114,7 @@ impl Path {
             record.sample(case, REORDERED, f64::from(seen.reordered));
             let seconds = seen.last.saturating_sub(seen.first) as f64 / 1e9;
             if seen.probes > 1 && seconds > 0.0 {
-                // The first one's bytes came before the time that is counted.
+                // The bytes of the first probe arrived before the measured time.
                 let bits = (seen.bytes as f64 - trial.length as f64) * 8.0;
                 record.sample(case, RECEIVED, f64::from(seen.probes - 1) / seconds);
                 record.sample(case, THROUGHPUT, bits / seconds / 1e6);
@@ -213,7 +213,7 @@ impl Module for Path {
     }
 }
 
-/// The headers as they should come out.
+/// The expected headers of a probe after the actions.
 fn changed(trial: &Trial) -> Headers {
     let mut headers = trial.headers;
     let tag = |headers: &Headers| headers.vlan.unwrap_or(VlanTag { id: 0, priority: 0 });
@@ -223,7 +223,7 @@ fn changed(trial: &Trial) -> Headers {
             Action::SetDestinationMac(mac) => headers.destination_mac = mac,
             Action::SetSource(address) => headers.source = address,
             Action::SetDestination(address) => headers.destination = address,
-            // ECN is not the switch's to change.
+            // A switch does not change ECN.
             Action::SetTos(tos) => headers.tos = tos & 0xfc | headers.tos & 3,
             Action::SetSourcePort(port) => headers.source_port = port,
             Action::SetDestinationPort(port) => headers.destination_port = port,

@@ -1,4 +1,4 @@
-//! `path-delay`: delay, loss and order from port to port, against rate and frame size.
+//! `path-delay`: measures delay, loss and order from port to port, against rate and frame size.
 
 use crate::module::{Event, Module, Orders};
 use crate::modules::experiment::{Common, Experiment, MILLISECOND};
@@ -7,21 +7,21 @@ use crate::probe::headers;
 use crate::record::Case;
 use crate::rule::Action;
 
-/// What to measure.
+/// The parameters of the experiment.
 #[derive(Clone, Debug)]
 pub struct PathDelay {
-    /// What all modules share.
+    /// The parameters of all modules.
     pub common: Common,
-    /// How long each repetition lasts, ns.
+    /// The duration of each repetition, ns.
     pub duration: u64,
-    /// Probes per second.
+    /// The probes per second.
     pub rates: Vec<f64>,
-    /// Bytes of a probe.
+    /// The bytes of a probe.
     pub lengths: Vec<usize>,
 }
 
 impl PathDelay {
-    /// 1,000 and 12,500 probes a second of 60, 100 and 1,500 bytes.
+    /// 1,000 and 12,500 probes per second of 60, 100 and 1,500 bytes.
     pub fn new(common: Common) -> PathDelay {
         PathDelay {
             common,
@@ -42,7 +42,7 @@ impl Experiment for PathDelay {
     }
 }
 
-/// Makes its trials when it knows the ports.
+/// Makes the trials when the ports are known.
 struct Late {
     plan: PathDelay,
     path: Option<Path>,

@@ -1,16 +1,17 @@
-//! `port-status`: from a link's change until its PORT_STATUS message.
+//! `port-status`: measures the time from a link's change until its PORT_STATUS message.
 //!
-//! The link is taken down and up at our end; the time begins when that is asked of the kernel.
+//! The experiment sets the link down and up at its own end; the time begins with the request to the
+//! kernel.
 
 use crate::message::Message;
 use crate::module::{Event, Module, Orders};
 use crate::modules::experiment::{Common, Experiment, MILLISECOND};
 use crate::record::{Case, Measure};
 
-/// What to measure.
+/// The parameters of the experiment.
 #[derive(Clone, Debug)]
 pub struct PortStatus {
-    /// What all modules share.
+    /// The parameters of all modules.
     pub common: Common,
 }
 
@@ -32,7 +33,7 @@ impl Experiment for PortStatus {
 struct Run {
     patience: u64,
     left: u32,
-    /// When the link was asked to be so.
+    /// The time and the state of the last change of the link.
     asked: Option<(u64, bool)>,
     missed: u32,
 }
@@ -40,7 +41,7 @@ struct Run {
 const CHANNEL: usize = 1;
 const MISSED: u32 = 1;
 const NEXT: u32 = 2;
-/// Between two changes, ns: some switches do not look more often.
+/// The pause between two changes, ns: some switches check their links only at this interval.
 const PAUSE: u64 = 200 * MILLISECOND;
 
 impl Run {

@@ -1,8 +1,7 @@
-//! `queue`: delay and rate of each queue of the receiving port.
+//! `queue`: measures delay and rate of each queue of the receiving port.
 //!
-//! The queues are those that the switch itself names (QUEUE_GET_CONFIG); the rate is what comes
-//! through while more is sent. Whether the probes really left by the queue is asked of the switch's own
-//! counters.
+//! The switch itself lists its queues (QUEUE_GET_CONFIG). The rate of a queue is the rate of arriving probes while more
+//! probes are sent. The switch's own counters show whether the probes left through the queue.
 
 use crate::message::Message;
 use crate::module::{Event, Module, Orders};
@@ -14,21 +13,21 @@ use crate::record::Case;
 use crate::request::Request;
 use crate::rule::Action;
 
-/// What to measure.
+/// The parameters of the experiment.
 #[derive(Clone, Debug)]
 pub struct Queue {
-    /// What all modules share.
+    /// The parameters of all modules.
     pub common: Common,
-    /// How long each repetition lasts, ns.
+    /// The duration of each repetition, ns.
     pub duration: u64,
-    /// Queues; those that the switch names if there is none.
+    /// The queues; an empty list means the queues that the switch lists.
     pub queues: Vec<u32>,
-    /// Probes per second.
+    /// The probes per second.
     pub rates: Vec<f64>,
 }
 
 impl Queue {
-    /// All queues, at 1,000 and 12,500 probes a second.
+    /// All queues, at 1,000 and 12,500 probes per second.
     pub fn new(common: Common) -> Queue {
         let rates = vec![1_000.0, 12_500.0];
         Queue { common, duration: 1_000 * MILLISECOND, queues: Vec::new(), rates }
@@ -45,14 +44,15 @@ impl Experiment for Queue {
     }
 }
 
-/// One queue after another: what it has sent so far, probes through it, and what it has sent then.
+/// Measures one queue after another: reads the counter of the queue, sends probes through the queue, and reads the
+/// counter again.
 struct Run {
     plan: Queue,
-    /// Queues to come; the last is the current one.
+    /// The queues to come; the last queue is the present one.
     todo: Vec<u32>,
-    /// The request that is open.
+    /// The transaction id of the open request.
     asked: u32,
-    /// Packets that the queue had sent before; `None` if the switch does not count them.
+    /// The number of packets that the queue had sent before; `None` if the switch has no counter for the queue.
     before: Option<u64>,
     path: Option<Path>,
 }
@@ -65,7 +65,7 @@ impl Run {
         orders.after(self.plan.common.patience, PATIENCE);
     }
 
-    /// The queues are known.
+    /// Starts the measurement with the known queues.
     fn begin(&mut self, mut queues: Vec<u32>, orders: &mut Orders<'_>) {
         queues.reverse();
         self.todo = queues;
@@ -78,7 +78,7 @@ impl Run {
         self.ask(&Request::QueueStatistics { port, queue }, orders);
     }
 
-    /// The queue's counter is known, before or after the probes.
+    /// Handles the counter of the queue before or after the probes.
     fn counted(&mut self, at: u64, packets: Option<u64>, orders: &mut Orders<'_>) {
         self.asked = 0;
         let Some(&queue) = self.todo.last() else { return };
@@ -155,7 +155,7 @@ impl Module for Run {
                     ids => self.begin(ids, orders),
                 },
                 Message::QueueStatistics { packets } => self.counted(at, Some(*packets), orders),
-                // A switch need not count.
+                // A switch may lack counters of queues.
                 Message::Error { .. } if !self.todo.is_empty() => self.counted(at, None, orders),
                 Message::Error { code } => {
                     let name = error_name(*code, orders);

@@ -1,19 +1,20 @@
-//! The highest rate without loss: doubling until something is lost, then halving the gap.
+//! Searches the highest rate without loss: doubles the rate until there is loss, then halves the
+//! interval.
 
-/// A search that is under way.
+/// A search in progress.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Search {
-    /// The highest rate that passed.
+    /// The highest rate without loss.
     passed: Option<f64>,
-    /// The lowest that did not.
+    /// The lowest rate with loss.
     failed: Option<f64>,
     rate: f64,
     most: f64,
 }
 
-/// The gap at which the search ends, as a share of the rate.
+/// The interval at which the search ends, as a share of the rate.
 const FINE: f64 = 0.05;
-/// Below this rate nothing is searched.
+/// The lowest rate of a search.
 const LEAST: f64 = 1.0;
 
 impl Search {
@@ -26,7 +27,7 @@ impl Search {
         self.rate
     }
 
-    /// Notes how that went; whether there is another rate to try.
+    /// Notes the result of the present rate. Returns whether there is another rate to try.
     pub(crate) fn note(&mut self, is_loss_free: bool) -> bool {
         if is_loss_free {
             self.passed = Some(self.rate);
@@ -44,7 +45,7 @@ impl Search {
         self.rate >= LEAST && gap.is_none_or(|gap| gap > FINE)
     }
 
-    /// The highest rate that passed.
+    /// The highest rate without loss.
     pub(crate) fn highest(&self) -> Option<f64> {
         self.passed
     }

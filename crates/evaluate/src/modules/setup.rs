@@ -1,4 +1,5 @@
-//! What most modules begin with: entries, a barrier, and a moment for the data plane to follow.
+//! Prepares most experiments: adds entries, sends a barrier, and waits until the data plane has
+//! applied the entries.
 
 use crate::message::Message;
 use crate::module::{Event, Orders};
@@ -8,13 +9,14 @@ use crate::probe;
 use crate::request::Request;
 use crate::rule::{Action, Rule};
 
-/// A data plane may lag behind its barrier; nothing is measured before so long after it, ns.
+/// The wait after the BARRIER_REPLY before a measurement, ns: a data plane may be behind its
+/// barrier.
 const SETTLE: u64 = 200 * MILLISECOND;
-/// Timers of its own.
+/// The timers of the preparation.
 const PATIENCE: u32 = 9_000;
 const SETTLED: u32 = 9_001;
 
-/// One preparation.
+/// A preparation.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Setup {
     barrier: Option<u32>,
@@ -22,7 +24,7 @@ pub(crate) struct Setup {
 }
 
 impl Setup {
-    /// Replaces the experiment's own entries by these.
+    /// Replaces the experiment's own entries by `rules`.
     pub(crate) fn begin(&mut self, rules: Vec<Rule>, patience: u64, orders: &mut Orders<'_>) {
         let mut requests = vec![Request::DeleteOwn];
         requests.extend(rules.into_iter().map(Request::Add));
@@ -32,7 +34,7 @@ impl Setup {
         orders.after(patience, PATIENCE);
     }
 
-    /// Whether the entries are there now: says so once.
+    /// Whether this event completes the preparation; the function returns true once.
     pub(crate) fn is_done(&mut self, event: &Event<'_>, orders: &mut Orders<'_>) -> bool {
         match event {
             Event::Message { xid, message: Message::BarrierReply, .. }
@@ -56,7 +58,7 @@ impl Setup {
     }
 }
 
-/// An entry that does this with all probes.
+/// An entry with these actions for all probes.
 pub(crate) fn for_all_probes(actions: Vec<Action>) -> Rule {
     Rule { match_: probe::own_match(), priority: GUARD, actions }
 }

@@ -1,8 +1,8 @@
-//! `statistics`: what polling costs (OFLOPS, section 4.3, figure 5).
+//! `statistics`: measures the cost of polling (OFLOPS, section 4.3, figure 5).
 //!
-//! A table of entries is polled at growing rates, for flow or aggregate statistics, while probes pass:
-//! reply time, parts per reply, the switch's CPU, and the probes' delay. A switch that paces its
-//! replies shows it in their time and parts.
+//! The experiment polls a table of entries at increasing rates, for flow or aggregate statistics, while probes pass.
+//! The results are reply time, parts per reply, CPU time of the switch, and delay of the probes. The reply times and
+//! parts reveal a switch that limits the rate of its replies.
 
 use std::collections::HashMap;
 
@@ -19,17 +19,17 @@ use crate::record::{Case, Measure};
 use crate::request::Request;
 use crate::rule::{Action, Rule};
 
-/// Which statistics.
+/// The kind of statistics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// One item per entry.
+    /// Flow statistics: one item per entry.
     Flow,
-    /// One item in all.
+    /// Aggregate statistics: one item for all entries.
     Aggregate,
 }
 
 impl Kind {
-    /// What results call it.
+    /// The name in results.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Flow => "flow",
@@ -38,23 +38,23 @@ impl Kind {
     }
 }
 
-/// What to measure.
+/// The parameters of the experiment.
 #[derive(Clone, Debug)]
 pub struct Statistics {
-    /// What all modules share; the rate is that of the probes.
+    /// The parameters of all modules; the rate of `common` is the rate of the probes.
     pub common: Common,
-    /// How long each repetition lasts, ns.
+    /// The duration of each repetition, ns.
     pub duration: u64,
-    /// Entries in the table.
+    /// The number of entries in the table.
     pub rules: u32,
-    /// Which statistics.
+    /// The kinds of statistics.
     pub kinds: Vec<Kind>,
-    /// Polls per second.
+    /// The polls per second.
     pub polls: Vec<f64>,
 }
 
 impl Statistics {
-    /// 1,024 entries, both kinds, 1 to 100 polls a second, two seconds each.
+    /// 1,024 entries, both kinds, 1 to 100 polls per second, two seconds each.
     pub fn new(common: Common) -> Statistics {
         Statistics {
             common,
@@ -98,17 +98,17 @@ impl Experiment for Statistics {
 
 struct Run {
     plan: Statistics,
-    /// Kind, polls per second, repetitions left; the last is the current one.
+    /// The kind, the polls per second and the repetitions left; the last item is the present one.
     todo: Vec<(Kind, f64, u32)>,
     setup: Setup,
     start: u64,
     sent: u32,
-    /// Requests without a whole answer: when they were meant to be sent, parts and entries so far.
+    /// Requests without a complete reply: the intended time, the parts and the entries so far.
     open: HashMap<u32, Open>,
     skipped: u64,
     unanswered: u64,
     cpu: Option<(u64, f64)>,
-    /// TCP segments before the repetition, and replies in it.
+    /// The number of TCP segments before the repetition, and the number of replies in the repetition.
     segments: Option<f64>,
     replies: u32,
     is_over: bool,
@@ -124,13 +124,13 @@ struct Open {
 const GENERATOR: u32 = 1;
 const POLL: u32 = 1;
 const OVER: u32 = 2;
-/// Requests without an answer before no more are sent.
+/// The number of requests without a reply at which the experiment sends no more requests.
 const MAX_OPEN: usize = 64;
 const PARTS: Measure = Measure { name: "parts", unit: "", better: Better::Lower };
 /// The distribution of times from request to the last part of the reply.
 pub(crate) const REPLY: &str = "reply";
 const CPU: Measure = Measure::percent("cpu_percent");
-/// Of the control channel, with data: what the kernel and the switch's writes make of parts.
+/// The segments with data on the control channel: the result of the kernel's and the switch's writes of the parts.
 const SEGMENTS: Measure = Measure { name: "segments_per_reply", unit: "", better: Better::Lower };
 
 impl Run {
@@ -190,7 +190,8 @@ impl Run {
                 Kind::Aggregate => Request::AggregateStatistics,
             };
             let xid = orders.send(&request);
-            // Open loop: a stall is charged from the time at which the request was due.
+            // The measurement is open loop: the time of a reply begins at the intended time of the request, so a stall
+            // counts.
             self.open.insert(xid, Open { asked: intended, parts: 0, entries: 0 });
         } else {
             self.skipped += 1;
@@ -234,7 +235,7 @@ impl Run {
         self.unanswered += self.open.len() as u64;
         self.open.clear();
         orders.stop(GENERATOR);
-        // Told before the CPU time, whose reading ends the repetition.
+        // The segments are read before the CPU time, because the reading of the CPU time ends the repetition.
         orders.read(Gauge::Segments);
         orders.read(Gauge::Cpu);
     }
@@ -252,7 +253,7 @@ impl Run {
 
     fn cpu(&mut self, at: u64, value: Option<f64>, orders: &mut Orders<'_>) {
         let Some(before) = self.cpu.take() else {
-            // The first reading of a repetition; what nobody can tell is not a number.
+            // This is the first reading of a repetition; an unknown value is NaN.
             self.cpu = Some((at, value.unwrap_or(f64::NAN)));
             return;
         };

@@ -1,10 +1,11 @@
-//! `timestamp`: how precise our own capture is (OFLOPS, section 2, figure 2's question).
+//! `timestamp`: measures the precision of this tool's own capture (the question of OFLOPS, section 2, figure 2).
 //!
-//! Probes are sent at a constant rate. The paper compared with a DAG card behind an optical tap; the
-//! reference here is the generator's own stamp of each probe, on the same machine's clock. Delays
-//! from there to the kernel's stamp and to the moment at which user space sees the frame, and the
-//! slope of each over time (drift, in parts per million: µs per second). On two looped interfaces
-//! this is the tool's floor: no figure of an experiment means anything below it.
+//! The generator sends probes at a constant rate. The paper compared the timestamps with those of a DAG card behind an
+//! optical tap. The reference here is the generator's own timestamp of each probe, on the clock of the same machine.
+//! The experiment measures the delay from that timestamp to the kernel's timestamp, and to the moment at which user
+//! space sees the frame. The experiment also measures the slope of each delay over time (drift, in parts per million:
+//! µs per second). On two looped interfaces, these delays are the floor of the tool: a figure of another experiment
+//! below the floor has no meaning.
 
 use report::Better;
 
@@ -16,12 +17,12 @@ use crate::record::{Case, Measure};
 use crate::request::Request;
 use crate::rule::{Action, Rule};
 
-/// What to send.
+/// The parameters of the experiment.
 #[derive(Clone, Debug)]
 pub struct Timestamp {
-    /// What all modules share; the rate is that of the probes.
+    /// The parameters of all modules; the rate of `common` is the rate of the probes.
     pub common: Common,
-    /// How long, ns.
+    /// The duration, ns.
     pub duration: u64,
 }
 
@@ -44,7 +45,7 @@ impl Experiment for Timestamp {
     }
 }
 
-/// The distribution of delays to the kernel's stamp.
+/// The distribution of delays to the kernel's timestamp.
 pub(crate) const KERNEL: &str = "kernel";
 /// The distribution of delays to user space.
 pub(crate) const USER: &str = "user space";
@@ -55,14 +56,14 @@ struct Run {
     user: Line,
     left: u32,
     barrier: u32,
-    /// The sequence number that comes next if nothing is lost or reordered.
+    /// The next sequence number without loss and reordering.
     order: u32,
     reordered: u64,
     report: Option<crate::module::Generated>,
 }
 
 const GENERATOR: u32 = 1;
-/// Probes that are still under way when the generator is done get this long, ns.
+/// The time for probes that are in flight when the generator is done, ns.
 const TAIL: u64 = 200_000_000;
 
 impl Run {
@@ -134,7 +135,7 @@ impl Module for Run {
             }
             Event::Start => self.generate(orders),
             Event::Message { xid, message: Message::BarrierReply, .. } if *xid == self.barrier => {
-                // A data plane may lag behind its barrier.
+                // A data plane may be behind its barrier.
                 orders.after(TAIL, 2);
                 orders.after(u64::MAX, 1);
             }
@@ -163,7 +164,7 @@ impl Module for Run {
     }
 }
 
-/// Least squares of a delay over time, without keeping the points.
+/// Computes the least squares line of a delay over time, without storing the points.
 #[derive(Clone, Copy, Debug, Default)]
 struct Line {
     origin: Option<u64>,
@@ -186,7 +187,7 @@ impl Line {
         self.xy += x * y;
     }
 
-    /// Seconds of delay per second; `None` of fewer than two times.
+    /// The seconds of delay per second; `None` for fewer than two different times.
     fn slope(&self) -> Option<f64> {
         let spread = self.n * self.xx - self.x * self.x;
         (self.n >= 2.0 && spread > 0.0).then(|| (self.n * self.xy - self.x * self.y) / spread)

@@ -1,5 +1,5 @@
-//! What `insert`, `change`, `delete` and `interaction` share: change many entries at once while
-//! probes of every one of them pass, and see from the data plane when each change is real.
+//! Code that `insert`, `change`, `delete` and `interaction` share: changes many entries at once while probes pass every
+//! entry, and finds from the data plane when each change takes effect.
 //!
 //! ```text
 //!   prepare ─▶ settle ─▶ update ─▶ watch ─▶ conclude ─▶ next repetition or case
@@ -7,11 +7,11 @@
 //!   barrier    flow      + barrier  probe of each entry
 //! ```
 //!
-//! The probes of N entries are sent in turn, so each entry is looked at once a *rotation*, N / rate.
-//! If the first probe that an entry forwards was sent at *t*, the one before it, sent a rotation
-//! earlier, was not forwarded: the entry became active in between. So how far a barrier lies is
-//! known within a rotation (and the generator's own lateness): a lower bound that is above zero is a
-//! proof.
+//! The probes of N entries are sent in rotation, so each entry gets a probe once per *rotation*, which takes N / rate.
+//! If the first probe that an entry forwards was sent at *t*, the probe before was sent a rotation earlier and was not
+//! forwarded: the entry became active between the two times. Therefore the distance to the barrier is known within a
+//! rotation (and the generator's own lateness). A lower bound above zero proves that the barrier came before the
+//! change.
 
 use std::collections::HashMap;
 
@@ -25,32 +25,32 @@ use crate::record::{Case, Measure};
 use crate::request::Request;
 use crate::rule::{Action, Rule};
 
-/// Which change.
+/// The kind of change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Entries that forward are added.
+    /// The experiment adds entries that forward.
     Insert,
-    /// Entries that drop are modified to forward.
+    /// The experiment modifies entries that drop to entries that forward.
     Change,
-    /// Entries that forward are deleted, one by one.
+    /// The experiment deletes entries that forward, one by one.
     Delete,
 }
 
-/// In which order of priorities entries are added.
+/// The order of priorities in which entries are added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Priorities {
-    /// Each above the one before.
+    /// Each priority is higher than the priority before.
     Increasing,
-    /// Each below the one before.
+    /// Each priority is lower than the priority before.
     Decreasing,
-    /// All the same.
+    /// All priorities are equal.
     Equal,
-    /// Spread by a fixed pseudo-random permutation.
+    /// A fixed pseudo-random permutation spreads the priorities.
     Random,
 }
 
 impl Priorities {
-    /// What results call it.
+    /// The name in results.
     pub fn name(self) -> &'static str {
         match self {
             Priorities::Increasing => "increasing",
@@ -62,7 +62,7 @@ impl Priorities {
 
     /// The priority of entry `index` of `count`.
     fn of(self, index: u32, count: u32) -> u16 {
-        /// Above the guard, below what others may want on top.
+        /// The range is above the guard, and below the priorities of other entries that have to win.
         const LOWEST: u32 = 0x8000;
         const RANGE: u32 = 0x6000;
         let place = |index: u32| (u64::from(index) * u64::from(RANGE) / u64::from(count)) as u32;
@@ -77,30 +77,30 @@ impl Priorities {
     }
 }
 
-/// What to do.
+/// The parameters of the four experiments.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) kind: Kind,
-    /// Numbers of entries to change at once.
+    /// The numbers of entries to change at once.
     pub(crate) rules: Vec<u32>,
     pub(crate) matches: Vec<MatchKind>,
     pub(crate) priorities: Vec<Priorities>,
-    /// Polls of flow statistics per second while entries change; 0 is none.
+    /// The polls of flow statistics per second while entries change; 0 for no polls.
     pub(crate) polls: Vec<f64>,
-    /// Entries beside those that change.
+    /// The number of entries besides the changed entries.
     pub(crate) others: u32,
     pub(crate) repetitions: u32,
-    /// Probes per second, over all entries.
+    /// The probes per second, over all entries.
     pub(crate) rate: f64,
-    /// Bytes of a probe.
+    /// The bytes of a probe.
     pub(crate) length: usize,
-    /// The longest that a step may take, ns.
+    /// The timeout of a step, ns.
     pub(crate) patience: u64,
-    /// Channels: in and out.
+    /// The channels of ingress and egress.
     pub(crate) channels: (usize, usize),
 }
 
-/// One combination.
+/// One combination of parameters.
 #[derive(Clone, Copy, Debug)]
 struct Combination {
     rules: u32,
@@ -111,31 +111,31 @@ struct Combination {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Entries are put in; the barrier with this id is awaited.
+    /// The entries are added; the module waits for the barrier with this id.
     Prepare { barrier: u32 },
-    /// Probes flow; waiting for the data plane to be as it should be before the update.
+    /// Probes flow; the module waits until the data plane has the state before the update.
     Settle,
-    /// The update is under way.
+    /// The update is in progress.
     Watch,
     /// The generator stops.
     Conclude,
 }
 
-/// What is seen of one entry.
+/// The observations of one entry.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
-    /// Times at which probes were sent and arrived: the first and the last since the update.
+    /// The times at which the first and the last probe since the update were sent and arrived.
     first: Option<(u64, u64)>,
     last: Option<(u64, u64)>,
 }
 
-/// The module behind all four.
+/// The module of all four experiments.
 pub(crate) struct Update {
     plan: Plan,
-    /// Combinations to come, with repetitions left; the last is the current one.
+    /// The combinations to come with the repetitions left; the last combination is the present one.
     todo: Vec<(Combination, u32)>,
     phase: Phase,
-    /// Times of this repetition, ns.
+    /// The times of this repetition, ns.
     generator_start: u64,
     update_at: u64,
     sent_at: Option<u64>,
@@ -145,7 +145,7 @@ pub(crate) struct Update {
     unseen: usize,
     last_pass: u64,
     is_late: bool,
-    /// Polls in flight: transaction id and time.
+    /// The polls in flight: transaction id and time.
     polls: HashMap<u32, u64>,
     skipped_polls: u64,
     cpu: Option<(u64, f64)>,
@@ -153,11 +153,11 @@ pub(crate) struct Update {
 
 const SENT: u32 = 1;
 const GENERATOR: u32 = 1;
-/// Timers: the end of patience, a look at the data plane, the next poll.
+/// The timers: the timeout of a step, a check of the data plane, the next poll.
 const PATIENCE: u32 = 1;
 const LOOK: u32 = 2;
 const POLL: u32 = 3;
-/// Polls without an answer before no more are sent.
+/// The number of polls without a reply at which the module sends no more polls.
 const MAX_POLLS: usize = 64;
 
 impl Update {
@@ -210,12 +210,12 @@ impl Update {
         }
     }
 
-    /// Time between two probes of the same entry, ns.
+    /// The time between two probes of the same entry, ns.
     fn rotation(&self, of: Combination) -> u64 {
         (f64::from(of.rules) * 1e9 / self.plan.rate) as u64
     }
 
-    /// How long nothing may pass before it counts as stopped.
+    /// The time without probes after which the traffic counts as stopped.
     fn quiet(&self, of: Combination) -> u64 {
         (2 * self.rotation(of)).max(50 * MILLISECOND)
     }
@@ -240,7 +240,8 @@ impl Update {
             }
             return orders.end();
         };
-        // Keeps probes without an entry from flooding the controller, as a miss would in 1.0.
+        // The guard drops probes without an entry. Otherwise such probes would flood the controller, as a table miss
+        // does in 1.0.
         let guard = Rule { match_: probe::own_match(), priority: GUARD, actions: Vec::new() };
         let mut requests = vec![Request::DeleteOwn, Request::Add(guard)];
         let there: u32 = if self.plan.kind == Kind::Insert { 0 } else { of.rules };
@@ -293,7 +294,7 @@ impl Update {
         let mut requests: Vec<_> = (0..of.rules).map(change).collect();
         requests.push(Request::Barrier);
         self.phase = Phase::Watch;
-        // What was the last packet before a deletion stays so if none comes after it.
+        // The last packet before a deletion stays the last packet if no packet arrives after the deletion.
         if self.plan.kind != Kind::Delete {
             self.seen.fill(Seen::default());
             self.unseen = self.seen.len();
@@ -307,7 +308,7 @@ impl Update {
         }
     }
 
-    /// Whether what happens next can be told from what has been seen.
+    /// Checks whether the observations are complete, and starts the next phase.
     fn look(&mut self, orders: &mut Orders<'_>) {
         let Some(of) = self.current() else { return };
         let is_quiet = orders.now().saturating_sub(self.last_pass) >= self.quiet(of);
@@ -382,7 +383,7 @@ impl Update {
         }
     }
 
-    /// The generator is done: makes samples of what was seen.
+    /// The generator is done: makes samples of the observations.
     fn conclude(&mut self, lateness: u64, orders: &mut Orders<'_>) {
         let Some(of) = self.current() else { return };
         let case = self.case(of);
@@ -397,7 +398,7 @@ impl Update {
         }
         let uncertain = self.rotation(of) + lateness;
         record.sample(&case, RESOLUTION_US, uncertain as f64 / 1e3);
-        // Of each entry: when the change was real at the latest, and when at the earliest.
+        // For each entry: the latest and the earliest time at which the change took effect.
         let edge = |seen: &Seen| match self.plan.kind {
             Kind::Delete => seen.last.map(|(sent, arrived)| (sent, sent + uncertain, arrived)),
             _ => seen.first.map(|(sent, arrived)| (sent.saturating_sub(uncertain), sent, arrived)),
@@ -507,10 +508,10 @@ pub(crate) const HONEST: Measure =
     Measure { name: "barrier_honest", unit: "", better: Better::Higher };
 pub(crate) const NEVER: Measure =
     Measure { name: "rules_never_real", unit: "", better: Better::Lower };
-/// The distribution over entries, of when each was real.
+/// The distribution of the times at which entries took effect, over all entries.
 pub(crate) const EACH_RULE: &str = "each rule";
 
-/// Says it when barriers were shown to lie.
+/// Adds a finding when a BARRIER_REPLY came before a change took effect.
 fn verdict(orders: &mut Orders<'_>, case: &Case, rules: u32) {
     let lies = orders.record.samples(case, LIE_AT_LEAST_US.name);
     let shown = lies.iter().filter(|lie| **lie > 0.0).count();

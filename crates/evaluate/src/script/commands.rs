@@ -1,14 +1,14 @@
-//! What a script may call.
+//! The commands that a script may call.
 //!
 //! | call | does |
 //! |---|---|
 //! | `add(flow, priority, out)`, `modify(…)`, `remove(…)` | FLOW_MOD of flow number `flow` (exact match); `out` is a channel, or -1 to drop |
-//! | `guard()` | an entry of low priority that drops probes which nothing else takes |
+//! | `guard()` | an entry of low priority that drops probes that no other entry takes |
 //! | `to_controller()` | an entry that sends all probes to the controller |
 //! | `delete_own()` | deletes all of the experiment's entries |
 //! | `barrier()`, `echo()`, `flow_statistics()`, `aggregate_statistics()` | requests; they return the transaction id |
 //! | `packet_out(channel, sequence)` | PACKET_OUT of a probe |
-//! | `send(mark)` | sends what was ordered before it in one go; `sent(at, mark)` tells when it is gone |
+//! | `send(mark)` | sends the orders before it together; `sent(at, mark)` reports the end of sending |
 //! | `generate(generator, channel, flows, rate, count, length)`, `stop(generator)` | probes of flows 0 to `flows` - 1 in turn |
 //! | `after(ns, timer)`, `now()` | time |
 //! | `read_cpu()`, `get_snmp(oid)` | a reading; any object of the switch's SNMP agent |
@@ -16,7 +16,7 @@
 //! | `record(case, metric, unit, value)`, `delay(case, name, ns)`, `finding(code, text)` | results; `case` is a map such as `#{rules: 10}` |
 //! | `end()`, `give_up(text)` | ends this repetition, or the experiment |
 //!
-//! What was ordered is sent at the end of the event at the latest.
+//! The orders of an event are sent at the end of the event at the latest.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -33,13 +33,13 @@ use crate::request::Request;
 use crate::rule::{Action, Rule};
 use crate::snmp::Oid;
 
-/// What a script orders during one event.
+/// The orders of a script during one event.
 #[derive(Default)]
 pub(crate) struct Desk {
     now: u64,
     next_xid: u32,
     ports: Vec<u32>,
-    /// Requests that are not sent yet.
+    /// The requests that are not sent yet.
     requests: Vec<Request>,
     todo: Vec<Todo>,
     tag: u64,
@@ -61,7 +61,7 @@ enum Todo {
     GiveUp(String),
 }
 
-/// Orders in one event.
+/// The most orders in one event.
 const MAX_ORDERS: usize = 1_000_000;
 
 type Outcome<T> = Result<T, Box<EvalAltResult>>;
@@ -79,7 +79,7 @@ impl Desk {
         };
     }
 
-    /// Passes the orders on; the answer is whether the repetition is over.
+    /// Passes the orders on. Returns whether the repetition is over.
     pub(crate) fn close(&mut self, orders: &mut Orders<'_>) -> bool {
         let rest = std::mem::take(&mut self.requests);
         if !rest.is_empty() {
@@ -141,9 +141,9 @@ impl Desk {
     }
 }
 
-/// Gives the engine every command.
+/// Registers every command in the engine.
 pub(crate) fn register(engine: &mut Engine, desk: &Rc<RefCell<Desk>>) {
-    /// A command: its name, arguments and what it does with the desk.
+    /// Registers a command: its name, its arguments and its effect on the desk.
     macro_rules! command {
         ($name:literal, |$desk:ident $(, $argument:ident: $type:ty)*| -> $result:ty $body:block) => {
             let shared = Rc::clone(desk);
@@ -236,7 +236,7 @@ pub(crate) fn register(engine: &mut Engine, desk: &Rc<RefCell<Desk>>) {
     command!("give_up", |desk, text: &str| -> () { desk.push(Todo::GiveUp(text.to_owned())) });
 }
 
-/// Bytes of a probe in a PACKET_OUT.
+/// The bytes of a probe in a PACKET_OUT.
 const LENGTH: usize = 100;
 
 fn for_all(actions: Vec<Action>) -> Request {

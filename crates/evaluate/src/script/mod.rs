@@ -1,12 +1,12 @@
-//! Experiments of one's own: a TOML file with parameters and a Rhai script that handles events, without
-//! building Weir again (OFLOPS's main idea; its experiments were C libraries).
+//! User-defined experiments: a TOML file with parameters and a Rhai script that handles events, without a new build of
+//! Weir. This is the main idea of OFLOPS, whose experiments were C libraries.
 //!
-//! A script has a function for each event that it wants (see [`HANDLERS`]); its state is `this`, which
-//! begins with the file's parameters. What it may call is in `commands.rs`. Generation, capture and
-//! stamping stay in Rust, so a script costs no precision: it only hears of times.
+//! A script has a function for each event that the script handles (see [`HANDLERS`]). The state of the script is
+//! `this`, which begins with the file's parameters. The commands of scripts are in `commands.rs`. Generation, capture
+//! and timestamps stay in Rust, so a script costs no precision: the script only gets times.
 //!
-//! A script cannot read files, open sockets or load others; its operations per event, its call depth
-//! and its data are bounded.
+//! A script cannot read files, open sockets or load other scripts. The operations per event, the call depth and the
+//! data of a script are bounded.
 
 mod commands;
 
@@ -28,7 +28,7 @@ use crate::request::Request;
 use crate::snmp::Value;
 use commands::Desk;
 
-/// The events and their arguments. Times are ns on the testbed's clock.
+/// The events and their arguments. Times are in ns on the testbed's clock.
 pub const HANDLERS: [(&str, &[&str]); 15] = [
     ("start", &[]),
     ("sent", &["at", "mark"]),
@@ -47,9 +47,9 @@ pub const HANDLERS: [(&str, &[&str]); 15] = [
     ("snmp_answer", &["at", "oid", "value"]),
 ];
 
-/// Operations of a script in one event.
+/// The most operations of a script in one event.
 const MAX_OPERATIONS: u64 = 50_000_000;
-/// Elements of one array or map, bytes of a text.
+/// The most elements of one array or map, and the most bytes of a text.
 const MAX_SIZE: usize = 4_000_000;
 
 /// The experiment file.
@@ -57,7 +57,7 @@ const MAX_SIZE: usize = 4_000_000;
 #[serde(deny_unknown_fields)]
 struct File {
     name: String,
-    /// Beside the file.
+    /// The path of the script, relative to the file.
     script: PathBuf,
     #[serde(default = "two")]
     channels: usize,
@@ -75,7 +75,7 @@ fn ten() -> u32 {
     10
 }
 
-/// An experiment that was read from a file.
+/// An experiment from a file.
 #[derive(Clone, Debug)]
 pub struct Script {
     file: File,
@@ -87,8 +87,8 @@ impl Script {
     /// Reads the experiment file and compiles its script.
     ///
     /// # Errors
-    /// A file cannot be read, a key is unknown, the script is no Rhai, or a handler has other arguments
-    /// than its event.
+    /// A file cannot be read, a key is unknown, the script is not valid Rhai, or a handler has other arguments than its
+    /// event.
     pub fn read(path: &Path) -> Result<Script> {
         let read = |path: &Path| {
             fs::read_to_string(path).map_err(|source| Error::File { path: path.to_owned(), source })
@@ -118,12 +118,12 @@ impl Script {
         Ok(Script { file, path: script, ast })
     }
 
-    /// How often it is repeated.
+    /// Sets the number of repetitions.
     pub fn set_repetitions(&mut self, repetitions: u32) {
         self.file.repetitions = repetitions;
     }
 
-    /// Replaces a parameter's value; the text is read as TOML, or else is the value itself.
+    /// Replaces the value of a parameter. The text is parsed as TOML; a text that is not TOML is itself the value.
     ///
     /// # Errors
     /// The file has no such parameter.
@@ -139,7 +139,7 @@ impl Script {
         Ok(())
     }
 
-    /// What it is called.
+    /// The name of the experiment.
     pub fn title(&self) -> &str {
         &self.file.name
     }
@@ -176,7 +176,7 @@ fn engine(desk: &Rc<RefCell<Desk>>) -> Engine {
     engine
 }
 
-/// A script at work.
+/// A running script.
 struct Running {
     engine: Engine,
     script: Script,
@@ -187,7 +187,7 @@ struct Running {
 }
 
 impl Running {
-    /// Begins a repetition, with the parameters alone.
+    /// Begins a repetition; the state contains only the parameters.
     fn begin(&mut self, orders: &mut Orders<'_>) {
         let parameters = &self.script.file.parameters;
         let this: Map =
@@ -253,7 +253,7 @@ impl Module for Running {
             Event::Reading { gauge, value } => {
                 let name = match gauge {
                     Gauge::Cpu => "cpu",
-                    // Scripts read interfaces as objects.
+                    // Scripts read interfaces as SNMP objects.
                     Gauge::Segments | Gauge::Interface { .. } => return,
                 };
                 let value = value.map_or(Dynamic::UNIT, Dynamic::from_float);
@@ -309,7 +309,7 @@ impl Module for Running {
     }
 }
 
-/// A parameter as a script sees it. Dates are texts.
+/// Converts a parameter to a value of the script. Dates become texts.
 fn dynamic(value: &toml::Value) -> Dynamic {
     match value {
         toml::Value::String(text) => text.as_str().into(),

@@ -1,4 +1,4 @@
-//! Where an agent is, how to be let in, and which objects of it are read.
+//! The address of an SNMP agent, the credentials, and the objects to read.
 
 use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -7,17 +7,17 @@ use std::str::FromStr;
 use super::object::Oid;
 use crate::error::Error;
 
-/// Interfaces that are watched at most; each has four counters, which are asked for at once.
+/// The most watched interfaces; the four counters of all interfaces are requested at once.
 const MAX_INTERFACES: usize = 16;
 
-/// Where the switch's agent is, and how to be let in.
+/// The address of the switch's SNMP agent, and the credentials.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Agent {
     pub(crate) address: SocketAddr,
     pub(crate) access: Access,
-    /// Where its CPU time is told; the usual places if there is none.
+    /// The object of the CPU time; `None` for the usual objects.
     pub(crate) cpu: Option<Cpu>,
-    /// Interfaces whose counters are read, by name or number.
+    /// The interfaces whose counters are read, by name or number.
     pub(crate) interfaces: Vec<String>,
 }
 
@@ -47,9 +47,9 @@ pub(crate) enum Cipher {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Cpu {
-    /// A counter in hundredths of a second.
+    /// A counter with a unit of hundredths of a second.
     Counter(Oid),
-    /// Percent of now.
+    /// The present CPU load in percent.
     Percent(Oid),
 }
 
@@ -69,22 +69,22 @@ const CIPHERS: [(&str, Cipher); 4] = [
     ("aes256", Cipher::Aes256),
 ];
 
-/// Without the passwords and the community.
+/// The output leaves out passwords and communities.
 impl fmt::Debug for Agent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Agent({self})")
     }
 }
 
-/// Where it is, for people: passwords and communities are left out.
+/// The output is the address for people: passwords and communities are left out.
 impl fmt::Display for Agent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.address.fmt(f)
     }
 }
 
-/// `HOST:PORT,community=NAME` or `HOST:PORT,user=NAME[,auth=DIGEST:PASSWORD[,priv=CIPHER:PASSWORD]]`, and then
-/// `cpu=OID`, `cpu-percent=OID` and any number of `if=NAME`.
+/// The text is `HOST:PORT,community=NAME` or `HOST:PORT,user=NAME[,auth=DIGEST:PASSWORD[,priv=CIPHER:PASSWORD]]`, and
+/// then `cpu=OID`, `cpu-percent=OID` and any number of `if=NAME`.
 impl FromStr for Agent {
     type Err = Error;
 
@@ -138,7 +138,7 @@ impl FromStr for Agent {
     }
 }
 
-/// `METHOD:PASSWORD`.
+/// Parses `METHOD:PASSWORD`.
 fn secret<T: Copy>(key: &str, text: &str, methods: &[(&str, T)]) -> Result<(T, String), Error> {
     let wrong = |why: String| Error::parameter("--snmp", format!("{key}={why}"));
     let known = || methods.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");

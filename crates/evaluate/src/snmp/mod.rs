@@ -1,7 +1,7 @@
-//! SNMP: the switch's CPU time, interface counters and anything else that its agent tells, by v2c and v3.
+//! SNMP: reads the switch's CPU time, interface counters and other objects of its agent, with v2c and v3.
 //!
-//! [`Agent`] says where the agent is and how to be let in; `session.rs` asks the agent, and waits. Protocol and
-//! cryptography are the crate snmp2's.
+//! [`Agent`] contains the address of the agent and the credentials; `session.rs` sends requests to the agent and waits
+//! for replies. The crate snmp2 implements the protocol and the cryptography.
 
 mod agent;
 mod object;

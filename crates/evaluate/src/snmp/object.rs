@@ -1,17 +1,17 @@
-//! Objects that an agent has: their identifiers and values.
+//! The identifiers and values of an agent's objects.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// An object's identifier, such as `1.3.6.1.2.1.1.3.0`.
+/// The identifier of an object, such as `1.3.6.1.2.1.1.3.0`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Oid(Vec<u64>);
 
-/// Parts that an identifier has at most (RFC 2578, section 3.5).
+/// The most parts of an identifier (RFC 2578, section 3.5).
 const MAX_PARTS: usize = 128;
 
 impl Oid {
-    /// This one with one more part.
+    /// This identifier with one more part.
     pub(crate) fn child(&self, part: u64) -> Oid {
         Oid(self.0.iter().copied().chain([part]).collect())
     }
@@ -34,7 +34,7 @@ impl FromStr for Oid {
         let parts: Option<Vec<u64>> =
             parts.map(|part| part.parse::<u32>().ok().map(u64::from)).collect();
         let parts = parts.ok_or_else(wrong)?;
-        // The first two share a byte (X.690, section 8.19.4).
+        // The first two parts share a byte (X.690, section 8.19.4).
         let right = matches!(parts.as_slice(), [0 | 1, 0..=39, ..] | [2, ..]);
         if !right || !(2..=MAX_PARTS).contains(&parts.len()) {
             return Err(wrong());
@@ -50,17 +50,18 @@ impl fmt::Display for Oid {
     }
 }
 
-/// What an agent answers.
+/// The value of an object.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// Counters, gauges, integers, and time in hundredths of a second.
+    /// A counter, a gauge, an integer, or a time in hundredths of a second.
     Number(f64),
-    /// Texts; what is no UTF-8 in them is replaced. Identifiers and addresses as they are written.
+    /// A text, an identifier or an address. Bytes that are not UTF-8 are replaced; identifiers and
+    /// addresses have their usual notation.
     Text(String),
 }
 
 impl Value {
-    /// The number, also of a text that is one, as load averages are told.
+    /// The number; also the number in a text, because agents give load averages as texts.
     pub fn number(&self) -> Option<f64> {
         match self {
             Value::Number(number) => Some(*number),

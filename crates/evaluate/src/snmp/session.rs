@@ -1,4 +1,4 @@
-//! Asks an agent, and waits for its answers: on a thread that has nothing else to do.
+//! Sends requests to an SNMP agent and waits for the replies, on a thread without other work.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -9,17 +9,17 @@ use snmp2::{SyncSession, v3};
 use super::agent::{Access, Agent, Cipher, Digest};
 use super::object::{Oid, Value};
 
-/// How long an agent has to answer, and how often it is asked.
+/// The timeout for a reply, and the number of attempts.
 const PATIENCE: Duration = Duration::from_secs(1);
 const ATTEMPTS: u32 = 3;
-/// Rows of a table that are looked at; a large switch has some hundred interfaces.
+/// The most rows of a table that are read; a large switch has some hundred interfaces.
 const MAX_ROWS: usize = 4_096;
 
-/// A conversation with an agent.
+/// A session with an SNMP agent.
 pub(crate) struct Session {
     agent: Agent,
-    /// Begun again after every silence, at another port: a late answer to the question before cannot be taken for the
-    /// next one's then.
+    /// The session opens again after every timeout, with another local port: a late reply to an earlier request cannot
+    /// be mistaken for the reply to a later request.
     open: Option<SyncSession>,
     request: i32,
 }
@@ -29,7 +29,7 @@ impl Session {
         Session { agent, open: None, request: 1 }
     }
 
-    /// The value of each object; `None` for those that the agent does not have.
+    /// The value of each object; `None` for objects that the agent does not have.
     pub(crate) fn get(&mut self, oids: &[Oid]) -> Result<Vec<Option<Value>>, String> {
         let found = self.ask(oids, false)?;
         if found.len() != oids.len() {
@@ -39,20 +39,20 @@ impl Session {
         Ok(found.into_iter().map(|(_, value)| value).collect())
     }
 
-    /// The object that comes next in the agent's order.
+    /// The next object in the agent's order.
     fn next(&mut self, oid: &Oid) -> Result<Option<(Oid, Value)>, String> {
         let found = self.ask(std::slice::from_ref(oid), true)?.into_iter().next();
         Ok(found.and_then(|(oid, value)| Some((oid, value?))))
     }
 
-    /// A column of a table: each row's number and value.
+    /// A column of a table: the number and value of each row.
     pub(crate) fn column(&mut self, column: &Oid) -> Result<Vec<(u64, Value)>, String> {
         let mut rows = Vec::new();
         let mut last = column.clone();
         while rows.len() < MAX_ROWS {
             let Some((oid, value)) = self.next(&last)? else { break };
             let Some([row]) = oid.parts().strip_prefix(column.parts()) else { break };
-            // An agent that does not go forward would be asked for ever.
+            // Without this check, an agent whose identifiers do not increase would be asked for ever.
             if oid.parts() <= last.parts() {
                 return Err("tells its objects in no order".to_owned());
             }
@@ -65,7 +65,7 @@ impl Session {
     fn ask(&mut self, oids: &[Oid], next: bool) -> Result<Vec<(Oid, Option<Value>)>, String> {
         let mut why = String::new();
         for _ in 0..ATTEMPTS {
-            // What comes from the network is read by somebody else's code: a mistake there must not end this thread.
+            // A third-party crate parses the data from the network: a bug in that crate must not end this thread.
             let asked = catch_unwind(AssertUnwindSafe(|| self.ask_once(oids, next)));
             match asked.unwrap_or_else(|_| Err("its answer could not be read".to_owned())) {
                 Ok(found) => return Ok(found),
@@ -87,7 +87,8 @@ impl Session {
             .map(|oid| snmp2::Oid::from(oid.parts()).map_err(wrong))
             .collect::<Result<_, _>>()?;
         let references: Vec<&snmp2::Oid<'_>> = asked.iter().collect();
-        // v3: the agent's clock was behind or ahead, and is known now.
+        // With v3, the first reply may only correct the clock of the session; the second attempt uses the agent's
+        // clock.
         for _ in 0..2 {
             let answer = match references.as_slice() {
                 [one] if next => session.getnext(one),
@@ -95,7 +96,7 @@ impl Session {
             };
             match answer {
                 Ok(pdu) => {
-                    // noSuchName and the like, of agents that answer v2c as if it were v1.
+                    // The error is noSuchName or similar, from an agent that replies to v2c as to v1.
                     if pdu.error_status != 0 {
                         return Err(format!("refused: error status {}", pdu.error_status));
                     }
@@ -154,7 +155,7 @@ fn security(
         Cipher::Aes256 => v3::Cipher::Aes256,
     };
     let privacy_password = password.as_bytes().to_vec();
-    // Of the two ways to make a short digest's key long enough, this is Net-SNMP's.
+    // There are two methods to extend the key of a short digest; this is the method of Net-SNMP.
     security
         .with_auth(Auth::AuthPriv { cipher, privacy_password })
         .with_key_extension_method(KeyExtension::Blumenthal)

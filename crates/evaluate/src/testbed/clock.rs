@@ -1,5 +1,5 @@
-//! One clock for everything: ns since the testbed was opened, to which the kernel's packet
-//! timestamps (CLOCK_REALTIME) are converted.
+//! One clock for everything: ns since the testbed was opened. The kernel's packet timestamps
+//! (CLOCK_REALTIME) are converted to this clock.
 
 use std::time::Instant;
 
@@ -9,12 +9,12 @@ use packet::Timestamp;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     origin: Instant,
-    /// What the kernel's time of day is ahead, ns.
+    /// The kernel's time of day minus this clock, ns.
     offset: u64,
 }
 
 impl Clock {
-    /// Starts at (almost) zero.
+    /// Starts the clock at (almost) zero.
     pub(crate) fn start() -> Clock {
         let origin = Instant::now();
         let pair = || {
@@ -23,7 +23,7 @@ impl Clock {
             let after = origin.elapsed().as_nanos() as u64;
             (after - before, day.saturating_sub(u64::midpoint(before, after)))
         };
-        // The pair that was read in the least time is the best.
+        // The pair with the shortest reading time is the most exact.
         let offset = (0..16).map(|_| pair()).min().map_or(0, |(_, offset)| offset);
         Clock { origin, offset }
     }
@@ -32,17 +32,17 @@ impl Clock {
         self.origin.elapsed().as_nanos() as u64
     }
 
-    /// What the time of day is ahead of this clock, ns.
+    /// The time of day minus this clock, ns.
     pub(crate) fn day_ahead(self) -> u64 {
         self.offset
     }
 
-    /// A time of day on this clock.
+    /// Converts a time of day to this clock.
     pub(crate) fn of(self, time: Timestamp) -> u64 {
         time.0.saturating_sub(self.offset)
     }
 
-    /// A time of this clock as time of day.
+    /// Converts a time of this clock to the time of day.
     pub(crate) fn day(self, at: u64) -> Timestamp {
         Timestamp(at.saturating_add(self.offset))
     }

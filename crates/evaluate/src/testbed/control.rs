@@ -1,4 +1,5 @@
-//! The control channel of a real switch: never blocks, stamps what comes when it is read.
+//! The control channel of a real switch. The channel never blocks, and gives each message the time
+//! at which the message is read.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -16,27 +17,27 @@ use crate::error::{Error, Result};
 use crate::request::Request;
 use crate::trace::{Trace, Way};
 
-/// Where the switch is.
+/// The address of the switch.
 #[derive(Debug)]
 pub enum SwitchAddress {
-    /// It dials us here.
+    /// The switch connects to this address.
     Listen(Address),
-    /// It dials us where we listen already.
+    /// The switch connects to this open listener.
     Listening(Listener),
-    /// We dial it (it listens, as `ptcp:` of Open vSwitch).
+    /// The testbed connects to the switch, which listens (as with `ptcp:` of Open vSwitch).
     Dial(Address),
 }
 
-/// What the switch said of itself at first.
+/// The switch's version, datapath id and ports after the handshake.
 pub(crate) struct Greeting {
     pub(crate) version: Version,
     pub(crate) dpid: u64,
     pub(crate) ports: Vec<u32>,
 }
 
-/// Bytes that may wait for a switch that does not read.
+/// The most bytes that may wait for a switch that does not read.
 const MAX_WAITING: usize = 64 << 20;
-/// What is read in one go.
+/// The most bytes of one read.
 const READ: usize = 64 << 10;
 
 pub(crate) struct ControlLink {
@@ -44,10 +45,11 @@ pub(crate) struct ControlLink {
     event_loop: EventLoop,
     token: Token,
     events: Vec<Event>,
-    /// What did not fit into the connection's buffer.
+    /// The messages that did not fit into the connection's buffer.
     backlog: VecDeque<Vec<u8>>,
     waiting: usize,
-    /// Bytes that were given to us, and the marks by how many came before them.
+    /// The number of bytes given to the channel, and the marks with the number of bytes before each
+    /// mark.
     given: u64,
     marks: VecDeque<(u64, u32)>,
     readable: bool,
@@ -57,7 +59,7 @@ pub(crate) struct ControlLink {
 }
 
 impl ControlLink {
-    /// Waits for the switch, or dials it; shakes hands; asks for its ports.
+    /// Waits for the switch or connects to the switch, makes the handshake, and requests the ports.
     pub(crate) fn open(
         address: SwitchAddress,
         tls: Option<&Tls>,
@@ -123,7 +125,7 @@ impl ControlLink {
         Ok(())
     }
 
-    /// Writes what can be written.
+    /// Writes as many bytes as possible.
     fn pump(&mut self) -> Result<()> {
         loop {
             let room = self.connection.send_buffer().room();
@@ -135,7 +137,7 @@ impl ControlLink {
                     self.backlog.pop_front();
                 }
                 self.waiting -= part.len();
-                // There is room, as was just seen.
+                // The buffer has room, so the push cannot fail.
                 let _ = self.connection.push(&part);
                 continue;
             }
@@ -146,14 +148,15 @@ impl ControlLink {
                 Ok(_) if self.backlog.is_empty() => return Ok(()),
                 Ok(_) if self.connection.send_buffer().room() == 0 => return Ok(()),
                 Ok(_) => {}
-                // What it sent before it went away is still to be read; reading tells the end.
+                // Messages that the switch sent before the end are still to be read; the reader
+                // reports the end.
                 Err(_) if self.ended.is_none() && self.readable => return Ok(()),
                 Err(reason) => return Err(Error::Disconnected(reason)),
             }
         }
     }
 
-    /// Appends what has happened.
+    /// Appends the arrivals since the last call.
     pub(crate) fn collect(&mut self, out: &mut VecDeque<Arrival>) -> Result<()> {
         self.pump()?;
         let unsent = self.waiting as u64 + self.connection.unsent_bytes() as u64;
@@ -187,9 +190,9 @@ impl ControlLink {
         }
     }
 
-    /// Waits for the socket or a wake-up, at most so long.
+    /// Waits for the socket or a wake-up, at most `limit`.
     pub(crate) fn wait(&mut self, limit: Duration) -> Result<()> {
-        // epoll counts milliseconds: what is nearer is waited for by looking again and again.
+        // epoll counts in milliseconds: the caller polls repeatedly for shorter times.
         let limit = limit.saturating_sub(Duration::from_millis(1));
         self.event_loop.wait(&mut self.events, Some(limit)).map_err(Error::Control)?;
         for event in &self.events {
@@ -206,12 +209,12 @@ impl ControlLink {
         Ok(())
     }
 
-    /// Whether more may be read at once.
+    /// Whether more bytes may be readable at once.
     pub(crate) fn is_readable(&self) -> bool {
         self.readable && self.ended.is_none()
     }
 
-    /// TCP segments with data that came so far, if the kernel says.
+    /// The number of received TCP segments with data so far, if the kernel has the number.
     pub(crate) fn segments(&self) -> Option<f64> {
         let (local, peer) = (self.connection.local_address()?, self.connection.peer_address()?);
         let mut segments = None;
@@ -223,7 +226,7 @@ impl ControlLink {
         segments
     }
 
-    /// Ends the record of the control channel.
+    /// Ends the trace of the control channel.
     pub(crate) fn finish(&mut self) -> Result<()> {
         self.trace.take().map_or(Ok(()), Trace::finish)
     }
@@ -245,7 +248,7 @@ fn greet(client: &mut Client, versions: VersionSet) -> Result<Greeting> {
         return Ok(Greeting { version, dpid, ports });
     }
     let mut request = Vec::new();
-    // Short.
+    // The request is short, so writing cannot fail.
     let _ = Request::Ports.write(version, 2, &mut request);
     client.send(&request).map_err(Error::Control)?;
     let mut ports = Vec::new();

@@ -1,4 +1,4 @@
-//! The data channels of a real switch: one thread captures each, one runs each generator.
+//! The data channels of a real switch: one thread per capture, and one thread per generator.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,26 +22,26 @@ use crate::snmp::{Oid, Value};
 /// An interface whose other end is a port of the switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataPort {
-    /// Its name.
+    /// The name of the interface.
     pub interface: String,
-    /// The network namespace that it is in; `None` is ours.
+    /// The network namespace of the interface; `None` for the namespace of this process.
     pub namespace: Option<String>,
-    /// The switch's port.
+    /// The port of the switch.
     pub switch_port: u32,
 }
 
-/// Where threads put what happened.
+/// The queue in which threads put arrivals.
 #[derive(Clone)]
 pub(crate) struct Outlet {
     pub(crate) sender: SyncSender<Result<Arrival>>,
-    /// Rung after it, if somebody waits for more than the queue.
+    /// The waker of a receiver that waits for more than the queue.
     pub(crate) waker: Option<Waker>,
 }
 
 impl Outlet {
-    /// Whether somebody is there to hear of it.
+    /// Puts an arrival into the queue. Returns whether the receiver still exists.
     fn put(&self, what: Result<Arrival>) -> bool {
-        // If the receiver cannot be woken it looks by itself soon.
+        // If the wake-up fails, the receiver checks the queue by itself soon.
         let is_heard = self.sender.send(what).is_ok();
         if let Some(waker) = &self.waker {
             let _ = waker.wake();
@@ -50,7 +50,7 @@ impl Outlet {
     }
 }
 
-/// Where the thread for SNMP puts what the agent told. Each answer is `false` when nobody listens any more.
+/// The queue in which the SNMP thread puts replies. Each function returns `false` when the receiver no longer exists.
 pub(crate) struct Answers {
     pub(crate) outlet: Outlet,
     pub(crate) clock: Clock,
@@ -70,7 +70,7 @@ impl Answers {
     }
 }
 
-/// The threads.
+/// The threads of the data channels.
 pub(crate) struct DataPlane {
     ports: Vec<DataPort>,
     tag: u64,
@@ -82,7 +82,7 @@ pub(crate) struct DataPlane {
     generators: HashMap<u32, (Arc<AtomicBool>, JoinHandle<()>)>,
 }
 
-/// How long a capture waits before it looks whether it is to stop.
+/// The time that a capture waits before the capture checks for the end.
 const LOOK: Duration = Duration::from_millis(50);
 
 impl DataPlane {
@@ -133,7 +133,8 @@ impl DataPlane {
         let longest = traffic.length.max(1518);
         let options = TransmitOptions { longest, ..TransmitOptions::default() };
         let mut transmitter = on_port(port, |interface| Transmitter::open(interface, &options))?;
-        // Each entry is probed once a round, so the time of a change is known to one round. A twentieth of a round later is no loss.
+        // Each entry gets one probe per round, so the time of a change is known within one round. A lateness of a
+        // twentieth of a round is acceptable.
         let round = traffic.headers.len() as f64 / traffic.rate;
         let options = GenerateOptions {
             rate: traffic.rate,
@@ -159,13 +160,13 @@ impl DataPlane {
                 what: Happening::Generated { generator, report },
             };
             let end = report.map(arrival);
-            // Nobody hears it once the testbed is gone.
+            // After the end of the testbed, nobody receives the report.
             outlet.put(end.map_err(|source| Error::Data { interface, source }));
         };
         let handle = thread("generator", work)?;
         if let Some((before, handle)) = self.generators.insert(generator, (stop, handle)) {
             before.store(true, Ordering::Relaxed);
-            // A thread that panicked has said so.
+            // A thread that panicked has already printed a message.
             let _ = handle.join();
         }
         Ok(())
@@ -195,7 +196,7 @@ impl Drop for DataPlane {
         }
         let threads = self.captures.drain(..);
         for handle in threads.chain(self.generators.drain().map(|(_, (_, handle))| handle)) {
-            // A thread that panicked has said so.
+            // A thread that panicked has already printed a message.
             let _ = handle.join();
         }
     }
@@ -219,7 +220,7 @@ impl Capturer {
             let block = match self.capture.next_block(LOOK) {
                 Ok(Some(block)) => block,
                 Ok(None) => continue,
-                // An interface that an experiment took down is captured again when it is up.
+                // The capture continues when an interface that an experiment set down is up again.
                 Err(packet::Error::InterfaceDown(_)) => {
                     std::thread::sleep(LOOK);
                     continue;
@@ -256,7 +257,7 @@ impl Capturer {
     }
 }
 
-/// Does something with a port's interface, in its namespace.
+/// Calls `work` with a port's interface, in the namespace of the interface.
 fn on_port<T: Send>(
     port: &DataPort,
     work: impl FnOnce(&str) -> packet::Result<T> + Send,

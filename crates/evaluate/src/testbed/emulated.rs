@@ -1,5 +1,5 @@
-//! An emulated switch in virtual time: every experiment without root, sockets or waiting, and with
-//! planted faults that it has to find.
+//! An emulated switch in virtual time: every experiment runs without root, sockets or waiting, and
+//! has to find planted faults.
 //!
 //! ```text
 //!   send ──control latency──▶ SlowSwitch ──control latency──▶ Message
@@ -18,26 +18,27 @@ use crate::error::{Error, Result};
 use crate::module::{Bench, Channel, Gauge, Generated, Traffic};
 use crate::snmp::{Oid, Value};
 
-/// What the emulated switch's hardware is like around its model.
+/// The properties of the emulated switch's hardware around the switch model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hardware {
-    /// One way over the control channel, ns.
+    /// The one-way latency of the control channel, ns.
     pub control_latency: u64,
-    /// From port to port, ns.
+    /// The latency from port to port, ns.
     pub forwarding: u64,
-    /// What a packet that an action changes takes beside, ns.
+    /// The additional latency of a packet that an action changes, ns.
     pub rewriting: u64,
-    /// How many PACKET_INs a second leave at most, and how many may wait; the rest is lost.
+    /// The most PACKET_INs per second, and the most PACKET_INs that may wait; further PACKET_INs
+    /// are lost.
     pub packet_ins: Option<(f64, u32)>,
-    /// Bits per second of queues; those that are not named are as fast as the port.
+    /// The bits per second of queues; other queues are as fast as the port.
     pub queues: Vec<(u32, u64)>,
-    /// From a link's change until the switch sees it, ns.
+    /// The time from a link's change until the switch detects the change, ns.
     pub link_detection: u64,
-    /// How much faster than the generator's clock the capture's clock runs, parts per million.
+    /// The drift of the capture's clock against the generator's clock, parts per million.
     pub clock_drift_ppm: f64,
-    /// How long the switch's CPU takes for messages.
+    /// The CPU time of the switch for messages.
     pub service: ServiceTime,
-    /// What its SNMP agent tells, always the same.
+    /// The constant objects of the switch's SNMP agent.
     pub objects: Vec<(Oid, Value)>,
 }
 
@@ -58,9 +59,9 @@ impl Default for Hardware {
     }
 }
 
-/// Bytes that wait at a slow queue before it drops.
+/// The most bytes that wait at a slow queue before the queue drops.
 const QUEUE_BYTES: u64 = 64 << 10;
-/// How much later than the kernel's a user-space timestamp is in virtual time, ns.
+/// The delay of a user-space timestamp after the kernel's timestamp in virtual time, ns.
 const SEEN_AFTER: u64 = 20_000;
 
 /// An emulated switch and its clock.
@@ -69,15 +70,15 @@ pub struct Emulated {
     switch: SlowSwitch,
     hardware: Hardware,
     now: u64,
-    /// What lies ahead: by time, then in the order in which it was caused.
+    /// The future steps: by time, then in the order of their causes.
     ahead: BinaryHeap<Reverse<(u64, u64)>>,
     steps: HashMap<u64, Step>,
     causes: u64,
     generators: BTreeMap<u32, Generator>,
-    /// Until when the path of PACKET_INs is occupied, and that of each slow queue.
+    /// The times until which the path of PACKET_INs and each slow queue are busy.
     packet_ins_free: f64,
     queues_free: HashMap<(u32, u32), u64>,
-    /// Why the switch cut the connection, once it did.
+    /// Whether the switch closed the connection.
     is_cut: bool,
 }
 
@@ -86,7 +87,7 @@ enum Step {
     ToSwitch(Vec<u8>),
     /// A link changes.
     Link { port: u32, up: bool },
-    /// The module gets to know.
+    /// The module gets an event.
     Tell(Happening),
 }
 
@@ -108,10 +109,10 @@ impl Generator {
 }
 
 impl Emulated {
-    /// A switch whose ports 1 to n are data channels; it has agreed on `version` already.
+    /// A switch whose ports 1 to n are data channels; the version `version` is already negotiated.
     ///
     /// # Errors
-    /// The switch does not speak that version, or a planted fault cuts the handshake.
+    /// The switch does not support that version, or a planted fault ends the handshake.
     pub fn new(mut config: Config, hardware: Hardware, version: Version) -> Result<Emulated> {
         config.versions = VersionSet::only(version);
         let channels =
@@ -129,7 +130,7 @@ impl Emulated {
         let mut switch = Switch::new(config);
         let (mut out, mut hello) = (Vec::new(), Vec::new());
         switch.connect(&mut out);
-        // Eight or sixteen bytes are never too long.
+        // A message of eight or sixteen bytes is never too long.
         let _ = Hello::write_message(VersionSet::only(version), 1, &mut hello);
         let outcome = switch.handle_message(0, &hello, &mut out);
         if outcome.disconnect || switch.version() != Some(version) {
@@ -151,7 +152,7 @@ impl Emulated {
         })
     }
 
-    /// The switch itself, to look at.
+    /// The emulated switch, for inspection.
     pub fn switch(&self) -> &Switch {
         self.switch.switch()
     }
@@ -162,7 +163,7 @@ impl Emulated {
         self.steps.insert(self.causes, step);
     }
 
-    /// Lets the switch work until now, and sends what it has to say on its way.
+    /// Lets the switch work until the present time, and plans the arrival of its messages.
     fn advance(&mut self) {
         let mut out = Vec::new();
         let outcome = self.switch.advance(self.now, &mut out);
@@ -173,7 +174,7 @@ impl Emulated {
         self.deliver(&out);
     }
 
-    /// Sends the switch's bytes to the controller.
+    /// Plans the arrival of the switch's bytes at the controller.
     fn deliver(&mut self, out: &[u8]) {
         let mut rest = out;
         while let Ok(Some(length)) = openflow::frame::next(rest) {
@@ -194,7 +195,8 @@ impl Emulated {
             self.plan(at, Step::Tell(Happening::Message(frame.to_vec())));
         }
         if !rest.is_empty() {
-            // Half a message, or what is no OpenFlow: the reader has to find out.
+            // The rest is a partial message, or bytes that are not OpenFlow: the reader has to
+            // detect both.
             self.plan(
                 self.now + self.hardware.control_latency,
                 Step::Tell(Happening::Message(rest.to_vec())),
@@ -202,7 +204,8 @@ impl Emulated {
         }
     }
 
-    /// A frame leaves a port; `original` is what came in, if it came in by a port.
+    /// Handles a frame that leaves a port; `original` is the received frame, if the frame arrived
+    /// at a port.
     fn forward(&mut self, transmit: &Transmit, original: Option<&[u8]>) {
         let Some(channel) = self.bench.channels.iter().position(|it| it.port == transmit.port)
         else {
@@ -230,7 +233,7 @@ impl Emulated {
         }
     }
 
-    /// The generator that is due sends one probe.
+    /// Sends one probe of the due generator.
     fn inject(&mut self, id: u32) {
         let Some(generator) = self.generators.get_mut(&id) else { return };
         let sequence = generator.traffic.first.wrapping_add(generator.sent);
@@ -348,7 +351,7 @@ impl Testbed for Emulated {
                 return Ok(None);
             };
             self.now = self.now.max(at);
-            // What was planned comes before what the same moment causes.
+            // Planned steps come before the steps that the same moment causes.
             if planned == Some(at) {
                 let Some(Reverse((_, cause))) = self.ahead.pop() else { continue };
                 let step = self.steps.remove(&cause);

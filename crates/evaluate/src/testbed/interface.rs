@@ -1,4 +1,4 @@
-//! What a testbed does for those who run experiments, and what can happen on it.
+//! The trait of a testbed, and the events on a testbed.
 
 use packet::Observation;
 
@@ -6,61 +6,62 @@ use crate::error::Result;
 use crate::module::{Bench, Gauge, Generated, Traffic};
 use crate::snmp::{Oid, Value};
 
-/// Control channel, data channels and clock of one switch.
+/// The control channel, data channels and clock of one switch.
 pub trait Testbed {
-    /// What modules may know of it.
+    /// The information for modules.
     fn bench(&self) -> &Bench;
 
-    /// The time, ns since any moment.
+    /// The present time, ns since an arbitrary moment.
     fn now(&self) -> u64;
 
-    /// Sends whole OpenFlow messages; with a mark, [`Happening::Sent`] tells when they are gone.
+    /// Sends complete OpenFlow messages; with a mark, [`Happening::Sent`] reports the end of
+    /// sending.
     fn send(&mut self, bytes: Vec<u8>, mark: Option<u32>) -> Result<()>;
 
     /// Starts a generator.
     fn generate(&mut self, generator: u32, traffic: &Traffic) -> Result<()>;
 
-    /// Stops a generator; nothing happens if it does not run.
+    /// Stops a generator; has no effect on a generator that does not run.
     fn stop(&mut self, generator: u32);
 
-    /// Takes the link of a channel down or up.
+    /// Sets the link of a channel down or up.
     fn set_link(&mut self, channel: usize, up: bool) -> Result<()>;
 
-    /// Asks for a reading, which comes as [`Happening::Reading`].
+    /// Requests a reading; the reply is [`Happening::Reading`].
     fn read(&mut self, gauge: Gauge);
 
-    /// Asks the switch's SNMP agent; the answer comes as [`Happening::Object`].
+    /// Requests an object from the switch's SNMP agent; the reply is [`Happening::Object`].
     fn ask(&mut self, oid: Oid);
 
-    /// The next thing that happens, or `None` when nothing does before `until`.
+    /// The next arrival, or `None` when there is no arrival before `until`.
     fn next(&mut self, until: u64) -> Result<Option<Arrival>>;
 
-    /// Frames that the capture lost because nobody read fast enough, so far.
+    /// The number of frames so far that the capture lost because the reader was too slow.
     fn capture_drops(&mut self) -> u64;
 
-    /// Ends what is recorded beside the results: the control channel's file.
+    /// Ends the recording besides the results: the file of the control channel.
     fn finish(&mut self) -> Result<()> {
         Ok(())
     }
 }
 
-/// Something that happened, and when, ns.
+/// An event with its time.
 #[derive(Clone, Debug)]
 pub struct Arrival {
-    /// When.
+    /// The time, ns.
     pub at: u64,
-    /// What.
+    /// The event.
     pub what: Happening,
 }
 
-/// What can happen on a testbed.
+/// An event on a testbed.
 #[derive(Clone, Debug)]
 pub enum Happening {
-    /// Messages with this mark are gone.
+    /// The messages up to this mark are sent.
     Sent(u32),
-    /// A whole OpenFlow message.
+    /// A complete OpenFlow message.
     Message(Vec<u8>),
-    /// Probes at a channel, oldest first, each with the time at which we got to see it.
+    /// Probes at a channel, oldest first, each with the time at which this process saw the probe.
     Probes {
         /// The channel.
         channel: usize,
@@ -69,27 +70,28 @@ pub enum Happening {
     },
     /// A generator is done.
     Generated {
-        /// Which.
+        /// The number of the generator.
         generator: u32,
-        /// What it did.
+        /// The report of the generator.
         report: Generated,
     },
-    /// A reading.
+    /// The reading of a gauge.
     Reading {
-        /// Of what.
+        /// The gauge.
         gauge: Gauge,
         /// Its value.
         value: Option<f64>,
-        /// Why there is none, or where it comes from instead, if a reader has to know.
+        /// The reason for a missing value, or another source of the value, as a remark for the
+        /// reader.
         remark: Option<String>,
     },
-    /// What an SNMP agent told.
+    /// The reply of an SNMP agent.
     Object {
-        /// What it was asked for.
+        /// The identifier of the object.
         oid: Oid,
-        /// What it told.
+        /// The value of the object.
         value: Option<Value>,
-        /// Why it told nothing.
+        /// The reason for a missing value.
         remark: Option<String>,
     },
 }

@@ -1,4 +1,5 @@
-//! Two interfaces that are joined without a switch: what the tool itself sees at best, its floor.
+//! Two interfaces that are joined without a switch. This testbed shows the best possible results of
+//! the tool itself, its floor.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -13,21 +14,22 @@ use crate::error::{Error, Result};
 use crate::module::{Bench, Channel, Gauge, Traffic};
 use crate::snmp::Oid;
 
-/// Two looped interfaces. What is sent over the control channel goes nowhere: there is none.
+/// Two looped interfaces. There is no control channel: messages to the switch are discarded.
 pub struct Looped {
     bench: Bench,
     clock: Clock,
-    // Dropped before the threads are joined, so that none waits for room in it.
+    // The inbox is dropped before the threads are joined, so no thread waits for room in the inbox.
     inbox: Option<Receiver<Result<Arrival>>>,
     data: DataPlane,
     pending: VecDeque<Arrival>,
 }
 
 impl Looped {
-    /// Probes go into the first and come out of the second.
+    /// A testbed on two interfaces: probes enter the first interface and leave the second
+    /// interface.
     ///
     /// # Errors
-    /// An interface is missing or down, or privileges are lacking.
+    /// An interface is missing or down, or the process lacks privileges.
     pub fn open(ports: [DataPort; 2]) -> Result<Looped> {
         let clock = Clock::start();
         let tag = 0x574c_4f4f_0000_0000 | u64::from(std::process::id());

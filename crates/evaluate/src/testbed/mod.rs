@@ -1,7 +1,7 @@
-//! Where experiments run: a control channel and data channels to one switch, and a clock.
+//! Testbeds for experiments: a control channel and data channels to one switch, and a clock.
 //!
-//! Two of them: [`Emulated`] is an emulated switch in virtual time, where a second takes no time and
-//! the same seed gives the same result; [`Real`] is a switch behind a socket and interfaces.
+//! There are two testbeds with a switch. [`Emulated`] is an emulated switch in virtual time: a second takes no time,
+//! and the same seed gives the same result. [`Real`] is a switch behind a socket and interfaces.
 
 mod clock;
 mod control;

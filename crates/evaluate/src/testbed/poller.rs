@@ -1,10 +1,10 @@
-//! A thread that asks the SNMP agent while an experiment goes on, so that no experiment waits for the agent.
+//! A thread that sends requests to the SNMP agent during an experiment, so that no experiment waits for the agent.
 //!
 //! ```text
 //!   read(), snmp() ──▶ bounded queue ──▶ thread "snmp": asks, waits ──▶ the testbed's inbox ──▶ module
 //! ```
 //!
-//! Every question gets one answer, also when the agent is silent or asked too fast.
+//! Every request gets one reply, also when the agent is silent or there are too many requests.
 
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::{Builder, JoinHandle};
@@ -16,25 +16,26 @@ use crate::gauge::process_cpu;
 use crate::module::{Counter, Gauge};
 use crate::snmp::{Agent, Cpu, Oid, Session, Value};
 
-/// What can be asked.
+/// A request to the thread.
 #[derive(Clone, Debug)]
 pub(super) enum Question {
     Gauge(Gauge),
     Object(Oid),
 }
 
-/// The thread.
+/// The handle of the thread.
 pub(super) struct Poller {
     questions: Option<SyncSender<Question>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Questions that may wait.
+/// The most requests that may wait.
 const QUEUE: usize = 64;
-/// After a silence the agent is left alone for so long.
+/// The pause without requests after the agent was silent.
 const REST: Duration = Duration::from_secs(10);
 
-/// UCD-SNMP-MIB `ssCpuRawUser`, `-Nice`, `-System`, `-Interrupt`, `-SoftIRQ`: hundredths of a second of all CPUs.
+/// The objects `ssCpuRawUser`, `-Nice`, `-System`, `-Interrupt`, `-SoftIRQ` of UCD-SNMP-MIB: hundredths of a second of
+/// all CPUs.
 const CPU_OF_SYSTEM: [&[u64]; 5] = [
     &[1, 3, 6, 1, 4, 1, 2021, 11, 50, 0],
     &[1, 3, 6, 1, 4, 1, 2021, 11, 51, 0],
@@ -42,10 +43,10 @@ const CPU_OF_SYSTEM: [&[u64]; 5] = [
     &[1, 3, 6, 1, 4, 1, 2021, 11, 56, 0],
     &[1, 3, 6, 1, 4, 1, 2021, 11, 61, 0],
 ];
-/// IF-MIB `ifName`, `ifDescr`.
+/// The columns `ifName` and `ifDescr` of IF-MIB.
 const NAMES: [&[u64]; 2] = [&[1, 3, 6, 1, 2, 1, 31, 1, 1, 1, 1], &[1, 3, 6, 1, 2, 1, 2, 2, 1, 2]];
 
-/// Where IF-MIB tells a counter: `ifHCInUcastPkts`, `ifHCOutUcastPkts`, `ifInDiscards`, `ifOutDiscards`.
+/// The column of a counter in IF-MIB: `ifHCInUcastPkts`, `ifHCOutUcastPkts`, `ifInDiscards`, `ifOutDiscards`.
 fn column(counter: Counter) -> Oid {
     Oid::of(match counter {
         Counter::PacketsIn => &[1, 3, 6, 1, 2, 1, 31, 1, 1, 1, 7],
@@ -56,7 +57,7 @@ fn column(counter: Counter) -> Oid {
 }
 
 impl Poller {
-    /// `process` is the switch's own, if it is on the agent's machine.
+    /// Starts the thread. `process` is the switch's own process, if the process is on the agent's machine.
     pub(super) fn start(agent: Agent, process: Option<u32>, answers: Answers) -> Result<Poller> {
         let (questions, inbox) = sync_channel(QUEUE);
         let agent_tells_no_cpu = agent.cpu.is_none();
@@ -66,7 +67,8 @@ impl Poller {
             cpu: agent.cpu.clone(),
             session: Session::new(agent),
             process,
-            // A local process's time is known to the nanosecond; an agent renews what it tells every 5 or 30 seconds.
+            // The CPU time of a local process has a unit of nanoseconds; an agent refreshes its values every 5 or 30
+            // seconds.
             fallen_back: (process.is_some() && agent_tells_no_cpu).then_some(true),
             used: (Instant::now(), 0.0),
             silent: None,
@@ -77,7 +79,8 @@ impl Poller {
         Ok(Poller { questions: Some(questions), thread: Some(thread) })
     }
 
-    /// Asks; the answer comes. If it cannot, the question is given back with the reason.
+    /// Sends a request to the thread; the reply arrives later. If that is impossible, the result has the request and
+    /// the reason.
     pub(super) fn ask(&self, question: Question) -> std::result::Result<(), (Question, String)> {
         let Some(questions) = &self.questions else { return Ok(()) };
         questions.try_send(question).map_err(|error| match error {
@@ -91,7 +94,7 @@ impl Drop for Poller {
     fn drop(&mut self) {
         self.questions = None;
         if let Some(thread) = self.thread.take() {
-            // A thread that panicked has said so.
+            // A thread that panicked has already printed a message.
             let _ = thread.join();
         }
     }
@@ -102,11 +105,11 @@ struct Worker {
     session: Session,
     process: Option<u32>,
     cpu: Option<Cpu>,
-    /// Decided by the first answer, so that two sources are never in one difference.
+    /// The first reply decides on the source, so one difference never mixes two sources.
     fallen_back: Option<bool>,
-    /// CPU time of a switch that only tells percent: when it was last added to, and the sum, ns.
+    /// For a switch that gives only percent: the time of the last addition, and the sum of the CPU time, ns.
     used: (Instant, f64),
-    /// Each with its number, once that is known.
+    /// The interfaces, each with its number once the number is known.
     interfaces: Vec<(String, Option<u64>)>,
     silent: Option<(Instant, String)>,
 }
@@ -137,7 +140,7 @@ impl Worker {
     fn gauge(&mut self, gauge: &Gauge) -> (Option<f64>, Option<String>) {
         let value = match gauge {
             Gauge::Cpu => return self.cpu(),
-            // The control channel is not the agent's.
+            // The agent has no information about the control channel.
             Gauge::Segments => return (None, None),
             Gauge::Interface { name, counter } => self.interface(name, *counter),
         };
@@ -186,7 +189,7 @@ impl Worker {
             None => {
                 let values = self.get(&CPU_OF_SYSTEM.map(Oid::of))?;
                 let sum: f64 = values.iter().flatten().filter_map(Value::number).sum();
-                // A machine that has run for no time at all is one whose agent has not looked yet.
+                // A sum of zero means that the agent has not read the CPU times yet.
                 Ok((sum > 0.0).then_some(sum * HUNDREDTH))
             }
         }
@@ -243,7 +246,7 @@ impl Worker {
         self.spoken(|session| session.get(oids))
     }
 
-    /// Asks, unless the agent was silent a moment ago: each silence takes seconds.
+    /// Sends a request, unless the agent was silent a moment ago: each timeout takes seconds.
     fn spoken<T>(
         &mut self,
         ask: impl FnOnce(&mut Session) -> std::result::Result<T, String>,

@@ -1,15 +1,14 @@
-//! A real switch: OpenFlow over a socket, probes over AF_PACKET.
+//! A testbed with a real switch: OpenFlow over a socket, probes over AF_PACKET.
 //!
 //! ```text
 //!   thread "capture", one per channel ──┐ probes, stamped by the kernel
-//!   thread "generator", while it runs ──┤
+//!   thread "generator", while running ──┤
 //!   thread "snmp", if it has an agent ──┼──▶ bounded queue ──▶ next() ──▶ module
 //!   the caller's thread: control socket ┘ messages, stamped when read
 //! ```
 //!
-//! The control channel is read and written by the caller's own thread, so that no hand-over between
-//! threads is in its times. A full queue makes a capture wait; its ring then loses frames, which are
-//! counted.
+//! The caller's own thread reads and writes the control channel, so the times contain no hand-over between threads.
+//! When the queue is full, a capture waits; then the ring of the capture loses frames, and the lost frames are counted.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -30,24 +29,24 @@ use crate::module::{Bench, Channel, Gauge, Traffic};
 use crate::snmp::Oid;
 use crate::trace::Trace;
 
-/// How to reach a real switch.
+/// The options of a connection to a real switch.
 #[derive(Debug)]
 pub struct RealOptions {
-    /// What results call it.
+    /// The name of the switch in results.
     pub name: String,
-    /// Its control channel.
+    /// The control channel of the switch.
     pub address: SwitchAddress,
     /// The identity for `ssl:`.
     pub tls: Option<Tls>,
-    /// Versions that may be agreed on.
+    /// The OpenFlow versions for the negotiation.
     pub versions: VersionSet,
-    /// Its data channels, in the order in which experiments use them: in, out, further ones.
+    /// The data channels, in the order in which experiments use the channels: ingress, egress, further channels.
     pub ports: Vec<DataPort>,
-    /// How long to wait for it.
+    /// The timeout for the switch.
     pub patience: Duration,
-    /// Where its CPU time and other numbers are read.
+    /// The sources of CPU time and other numbers.
     pub gauges: Gauges,
-    /// Where to record the control channel.
+    /// The file of the control channel's trace.
     pub trace: Option<PathBuf>,
 }
 
@@ -55,7 +54,7 @@ pub struct RealOptions {
 pub struct Real {
     bench: Bench,
     clock: Clock,
-    // Dropped before the threads are joined, so that none waits for room in it.
+    // The inbox is dropped before the threads are joined, so no thread waits for room in the inbox.
     inbox: Option<Receiver<Result<Arrival>>>,
     data: DataPlane,
     control: ControlLink,
@@ -64,19 +63,19 @@ pub struct Real {
     poller: Option<Poller>,
 }
 
-/// Arrivals (blocks of probes, as a rule) that may wait for the module.
+/// The most arrivals (usually blocks of probes) that may wait for the module.
 const INBOX: usize = 4096;
 
 impl Real {
     /// Opens the data channels, then waits for the switch.
     ///
     /// # Errors
-    /// An interface is missing or down, privileges are lacking, the switch does not come, does not
-    /// shake hands, or lacks a port.
+    /// An interface is missing or down, the process lacks privileges, the switch does not connect, the handshake fails,
+    /// or the switch lacks a port.
     pub fn open(options: RealOptions) -> Result<Real> {
         let clock = Clock::start();
         let trace = options.trace.as_deref().map(Trace::create).transpose()?;
-        // Of this process and moment, so that two tools on one machine do not take each other's.
+        // The tag depends on the process and the time, so two tools on one machine do not take each other's probes.
         let tag = 0x5745_4952_0000_0000 | u64::from(std::process::id()) << 12 | clock.now() & 0xfff;
         let (sender, inbox) = sync_channel(INBOX);
         let (control, greeting) = ControlLink::open(
