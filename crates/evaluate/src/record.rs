@@ -73,7 +73,7 @@ pub struct Record {
     found: HashSet<(String, String)>,
 }
 
-/// The most samples of one metric that are stored; further samples are only counted.
+/// The most samples of one metric that are stored; further samples are discarded.
 const MAX_SAMPLES: usize = 1_000_000;
 /// The most findings that are stored.
 const MAX_FINDINGS: usize = 1_000;

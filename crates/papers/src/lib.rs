@@ -1,9 +1,10 @@
-//! Published measurements, made again: a paper's runs, what it prints as data, and its figures drawn from what is measured
-//! here, with the published values beside. One module per paper.
+//! Repeats published measurements: the runs of a paper, the published values as data, and figures of the values
+//! measured here next to the published values. There is one module per paper.
 //!
-//! Deliberately without knowledge of `hypervisor` and `daemon`: everything is measured from outside, on the instruments'
-//! public interfaces. Also without options and printing of results, which are the command line's. Errors are [`anyhow`]'s:
-//! the user of an experiment can only be told why it ended. Start reading at [`published`].
+//! This crate deliberately does not depend on `hypervisor` and `daemon`: the experiments measure from outside, with the
+//! public interfaces of the instruments. The command line, not this crate, has the options and prints the results.
+//! Errors are those of [`anyhow`]: the user of an experiment only needs the reason for its end. Start reading at
+//! [`published`].
 
 #![forbid(unsafe_code)]
 

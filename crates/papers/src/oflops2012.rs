@@ -1,4 +1,5 @@
-//! *OFLOPS: An Open Framework for OpenFlow Switch Evaluation* (2012): what five switches did in 2012, and what Open vSwitch does here.
+//! Reproduces *OFLOPS: An Open Framework for OpenFlow Switch Evaluation* (2012): compares the five switches of 2012
+//! with Open vSwitch here.
 
 use evaluate::modules::{
     Change, Insert, Interaction, MatchKind, Modification, Modify, Statistics, StatisticsKind,
@@ -14,11 +15,11 @@ use std::str::FromStr;
 /// The experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Oflops2012 {
-    /// What is measured; all if none is named.
+    /// The parts to measure; an empty list means all parts.
     pub parts: Vec<Part>,
-    /// How much of it.
+    /// The parameters of all experiments.
     pub common: Common,
-    /// Fewer probes, rules and repetitions: figures say so.
+    /// Whether to use fewer probes, rules and repetitions; figures state this.
     pub quick: bool,
 }
 
@@ -29,13 +30,13 @@ pub enum Part {
     Table2,
     /// Figure 2: precision of timestamps.
     Timestamps,
-    /// Figure 3, insertion: sent, barrier, first packet.
+    /// Figure 3, insertion: all entries sent, barrier reply, first packet.
     Insertion,
     /// Figure 4: insertion and modification, exact and wildcard.
     Kinds,
-    /// Figure 5: statistics replies and CPU against polling.
+    /// Figure 5: statistics replies and CPU time against the polling rate.
     Polling,
-    /// Figure 6: changes while polling.
+    /// Figure 6: changes of entries during polling.
     Interaction,
 }
 
@@ -55,13 +56,13 @@ impl FromStr for Part {
     }
 }
 
-/// Median and standard deviation.
+/// The median and the standard deviation.
 type Cell = Option<(u32, u32)>;
-/// A row of table 2: its name, what is modified, and each switch's cell and loss.
+/// A row of table 2: the name, the modifications, and the cell and loss of each switch.
 type Row = (&'static str, &'static [Modification], [Cell; 5], [u32; 5]);
 
 /// Table 2: median and standard deviation in µs, loss in percent, of Switch1, Open vSwitch, Switch2, Switch3, NetFPGA.
-/// A dash of the paper, where everything was lost, is `None`.
+/// A dash in the paper means that all packets were lost; here the cell is `None`.
 const TABLE_2: [Row; 8] = {
     use Modification as M;
     const fn of(median: u32, deviation: u32) -> Cell {
@@ -109,7 +110,8 @@ const TABLE_2: [Row; 8] = {
 const SWITCHES: [&str; 5] = ["Switch1", "Open vSwitch 2012", "Switch2", "Switch3", "NetFPGA"];
 
 impl Oflops2012 {
-    /// The tool's own floor: 100 Mb/s of 100 bytes for two minutes, in the paper; else whatever the caller takes.
+    /// The measurement of the tool's own floor: 125,000 probes per second (100 Mb/s with 100 bytes) for two minutes, as
+    /// in the paper. A quick run has fewer probes and less time; the other parameters are those of the caller.
     #[must_use]
     pub fn floor(&self) -> Option<Timestamp> {
         let (rate, seconds) = if self.quick { (12_500.0, 5) } else { (125_000.0, 120) };
@@ -122,7 +124,7 @@ impl Oflops2012 {
         self.parts.is_empty() || self.parts.contains(&part)
     }
 
-    /// What is measured, in this order.
+    /// The experiments, in the order of the measurement.
     #[must_use]
     pub fn experiments(&self) -> Vec<Box<dyn Experiment>> {
         let (common, quick) = (self.common.clone(), self.quick);
@@ -175,7 +177,7 @@ impl Oflops2012 {
         all
     }
 
-    /// Tables and figures of what was measured.
+    /// The tables and figures of the measurements.
     #[must_use]
     pub fn extras(&self, evaluation: &Evaluation) -> Extras {
         let note = "quick: fewer probes, rules and repetitions than a full run";
@@ -235,7 +237,7 @@ fn table_2(points: &[Point]) -> Table {
     table
 }
 
-/// Each figure with what stands under it.
+/// The figures, each with its caption.
 fn figures(points: &[Point]) -> Vec<(Part, &'static str, Lines, &'static str)> {
     let of = |module: &str, metric: &str, x: &str, name: &str, filter: &[(&str, &str)]| Line {
         name: name.to_owned(),
@@ -253,7 +255,7 @@ fn figures(points: &[Point]) -> Vec<(Part, &'static str, Lines, &'static str)> {
     };
     let exact: &[(&str, &str)] = &[("match", "exact")];
     let wildcard: &[(&str, &str)] = &[("match", "wildcard")];
-    // In words in section 4.2: 1.8 ms for one entry, converging to 1 ms for each.
+    // Section 4.2 of the paper states in words: 1.8 ms for one entry, converging to 1 ms for each entry.
     let switch1 = Line {
         name: "Switch1, first packet, published".to_owned(),
         points: vec![(1.0, 1.8), (1000.0, 1000.0)],
@@ -369,7 +371,7 @@ fn figures(points: &[Point]) -> Vec<(Part, &'static str, Lines, &'static str)> {
     ]
 }
 
-/// Medians of a metric in ms over a parameter.
+/// The medians of a metric in ms against a parameter.
 fn curve(
     points: &[Point],
     module: &str,

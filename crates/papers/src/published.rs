@@ -1,7 +1,8 @@
-//! Published values.
+//! Represents published values as points.
 //!
-//! A published value is a [`report::Point`] whose system is called `NAME, published`; so results,
-//! tables and figures treat it like a measured one, and nobody can take it for one.
+//! A published value is a [`report::Point`] whose system has the name `NAME, published`. Therefore
+//! results, tables and figures treat a published value like a measured value, and the name
+//! distinguishes the two.
 
 use report::table::number;
 use report::{Better, Metric, Point, Scalar, Table};
@@ -21,19 +22,19 @@ pub(crate) fn published<'a>(
     point
 }
 
-/// Whether a point was printed in a paper, rather than measured here.
+/// Whether a point comes from a paper and not from a measurement here.
 #[must_use]
 pub fn is_published(point: &Point) -> bool {
     point.system.ends_with(PUBLISHED)
 }
 
-/// A cell: a metric's mean in another unit.
+/// A cell of a table: the mean of a metric in another unit.
 pub(crate) fn cell(point: &Point, metric: &str, factor: f64) -> String {
     point.mean(metric).map_or_else(|| "–".to_owned(), |value| number(value * factor))
 }
 
-/// Published beside measured, case by case: what stands for what is in `columns` (title, metric,
-/// factor).
+/// A table of published and measured values, one row per case; `columns` contains title, metric and
+/// factor of each column.
 pub(crate) fn side_by_side(
     points: &[&Point],
     columns: &[(&str, &str, f64)],

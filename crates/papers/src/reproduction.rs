@@ -1,25 +1,25 @@
-//! What a paper's experiment came to, ready to be shown and written.
+//! The result of a paper's experiment, ready for display and for files.
 
 use anyhow::Context;
 use report::{Extras, Results, Table};
 use std::path::Path;
 use std::time::Duration;
 
-/// What came out.
+/// The result of an experiment.
 #[derive(Debug)]
 pub struct Reproduction {
-    /// The points and what was found.
+    /// The points and the findings.
     pub results: Results,
-    /// Figures, and tables with published beside measured values.
+    /// The figures, and the tables of published and measured values.
     pub extras: Extras,
-    /// What is said below the tables.
+    /// The text below the tables.
     pub remarks: String,
-    /// Samples, and the name of the file that they are written to.
+    /// The table of samples, and the name of its file.
     pub samples: Option<(&'static str, Table)>,
 }
 
 impl Reproduction {
-    /// Tables and remarks, for a terminal.
+    /// The tables and remarks as text for a terminal.
     #[must_use]
     pub fn text(&self) -> String {
         let tables = self.extras.tables.iter();
@@ -27,7 +27,7 @@ impl Reproduction {
         text + self.remarks.as_str()
     }
 
-    /// Writes the results directory; the figures are in `figures/`.
+    /// Writes the results directory; the folder `figures/` contains the figures.
     ///
     /// # Errors
     /// A file cannot be written.
@@ -42,7 +42,7 @@ impl Reproduction {
     }
 }
 
-/// A line for each finding.
+/// The remarks: one line for each finding.
 pub(crate) fn remarks(results: &Results) -> String {
     results.findings.iter().map(|finding| format!("! {}\n", finding.text)).collect()
 }

@@ -1,11 +1,11 @@
-//! The hosts of the 2013 paper's examples, and what they bought.
+//! The hosts of the 2013 paper's examples, and the bandwidths of their VNICs.
 
 use agent::edge::{Settings, Site};
 use anyhow::Context;
 use fabric::{Bandwidth, MacAddress};
 use lab::Lab;
 
-/// Host, tenant, VNIC bandwidth in Mbit/s.
+/// The host, the tenant, and the bandwidth of the VNIC in Mbit/s.
 pub(crate) const VNICS: [(&str, &str, u64); 6] = [
     ("A", "red", 8),
     ("B", "red", 8),
@@ -15,12 +15,12 @@ pub(crate) const VNICS: [(&str, &str, u64); 6] = [
     ("F", "blue", 10),
 ];
 
-/// An agent's that serves the VNICs of the paper's hosts.
+/// The settings of an agent that serves the VNICs of the paper's hosts.
 pub(crate) fn settings(lab: &Lab) -> anyhow::Result<Settings> {
     settings_of(lab, &VNICS)
 }
 
-/// The same of other hosts.
+/// The settings of an agent for other hosts.
 pub(crate) fn settings_of(lab: &Lab, vnics: &[(&str, &str, u64)]) -> anyhow::Result<Settings> {
     let site = |&(host, tenant, mbit): &(&str, &str, u64)| -> anyhow::Result<Site> {
         let found = lab.topology().host(host).with_context(|| format!("no host {host}"))?;

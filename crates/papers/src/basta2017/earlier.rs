@@ -1,6 +1,7 @@
-//! Figure 4 beside what was measured before: FlowVisor 1.4 and Weir at an earlier commit, on a machine of this kind (two
-//! cores, Open vSwitch 3.1 with its userspace datapath), two runs of 3 s each. What changed since can be read off, and what
-//! is asked of Weir rests on FlowVisor's column, unless FlowVisor is measured in the same run.
+//! Compares figure 4 with an earlier measurement: FlowVisor 1.4 and Weir at an earlier commit, on a machine of this
+//! kind (two cores, Open vSwitch 3.1 with its userspace datapath), two runs of 3 s each. The table shows the changes
+//! since then. The criteria for Weir use FlowVisor's column of the earlier measurement, unless this run measures
+//! FlowVisor.
 
 use bench::Criterion;
 use bench::Kind;
@@ -9,7 +10,7 @@ use report::stats::median;
 use report::table::number;
 use report::{Point, Scalar, Table};
 
-/// A cell: p50 in ms, and the share that was not answered in %.
+/// A cell: p50 in ms, and the share of unanswered messages in %.
 type Cell = (f64, f64);
 
 /// One line of the earlier measurement.
@@ -31,7 +32,7 @@ const EARLIER: [Earlier; 8] = [
     of("ND", 10, (15.0, 0.0), (1_305.0, 16.0), (1_510.0, 49.0)),
     of("ND", 20, (2.0, 0.0), (769.0, 0.0), (1_940.0, 47.0)),
 ];
-/// The commit of Weir that was measured then.
+/// The commit of Weir in the earlier measurement.
 const COMMIT: &str = "ca33974";
 
 const fn of(
@@ -47,17 +48,18 @@ const fn of(
 const SLICES: &str = "weir";
 const NETWORKS: &str = "weir-networks";
 const UNANSWERED: &str = "unanswered_percent";
-/// Slices: ms of p50 over switch-only's, and of p99 over three times switch-only's.
+/// For slices, the limit of p50 minus the p50 of switch-only in ms, and the limit of p99 minus three times the p99 of
+/// switch-only in ms.
 const P50_MS: f64 = 2.0;
 const P99_MS: f64 = 10.0;
-/// Networks: ms of p50 over switch-only's.
+/// For networks, the limit of p50 minus the p50 of switch-only in ms.
 const NETWORKS_P50_MS: f64 = 3.0;
-/// Networks: times of slices' p50, in every case of a message.
+/// For networks, the limit of p50 as a multiple of slices' p50, in every case of a message.
 const NETWORKS_TIMES: f64 = 1.5;
-/// Where FlowVisor's p50 is above this, slices' is to be half of it.
+/// Where FlowVisor's p50 is above this limit in ms, slices' p50 has to be at most half of FlowVisor's p50.
 const SLOW_FLOWVISOR_MS: f64 = 4.0;
 
-/// The table, with its heading. `other` is a hypervisor of this run that stands in FlowVisor's column.
+/// The table with its heading. `other` is a hypervisor of this run that replaces FlowVisor in its column.
 pub(super) fn table(points: &[Point], other: Option<&str>) -> (String, Table) {
     let flowvisor = other.map_or("FlowVisor 1.4, earlier".to_owned(), str::to_owned);
     let titles = [
@@ -97,7 +99,7 @@ pub(super) fn table(points: &[Point], other: Option<&str>) -> (String, Table) {
     (heading.to_owned(), table)
 }
 
-/// What is asked of Weir, for each number of tenants that was measured.
+/// The criteria for Weir, for each measured number of tenants.
 pub(super) fn criteria(points: &[Point], other: Option<&str>) -> Vec<Criterion> {
     let mut criteria = Vec::new();
     let ms = |system: &str, line: &(String, Scalar), metric: &str| {
@@ -134,7 +136,7 @@ pub(super) fn criteria(points: &[Point], other: Option<&str>) -> Vec<Criterion> 
     criteria
 }
 
-/// Networks beside slices: of all cases of a message the worst one counts.
+/// The criteria for networks against slices: of all cases of a message, the worst case counts.
 pub(super) fn networks_beside_slices(points: &[Point]) -> Vec<Criterion> {
     let mut criteria = Vec::new();
     for message in [Kind::PacketIn.name(), Kind::PacketOut.name()] {
@@ -172,13 +174,13 @@ pub(super) fn networks_beside_slices(points: &[Point]) -> Vec<Criterion> {
     criteria
 }
 
-/// A case in short: `30,000/s, AGG, 1 tenants`.
+/// The short name of a case: `30,000/s, AGG, 1 tenants`.
 fn case(point: &Point) -> String {
     let of = |name: &str| point.parameters.get(name).map(ToString::to_string).unwrap_or_default();
     format!("{}/s, {}, {} tenants", of("rate"), of("tcp"), of("tenants"))
 }
 
-/// The median over runs. Of messages without an answer the mean over runs, so that the loss of one run counts.
+/// The median over runs. For unanswered messages the mean over runs, so that the loss of one run counts.
 fn figure_of(point: &Point, metric: &str) -> Option<f64> {
     match metric {
         UNANSWERED => point.mean(metric),
@@ -186,7 +188,7 @@ fn figure_of(point: &Point, metric: &str) -> Option<f64> {
     }
 }
 
-/// AGG or ND with the numbers of tenants that were measured, in their order.
+/// The measured combinations of AGG or ND with a number of tenants, in order.
 fn places(points: &[Point]) -> Vec<(String, Scalar)> {
     let mut places = Vec::new();
     for point in points.iter().filter(|point| is_of_figure(point)) {
@@ -207,7 +209,7 @@ fn cell(points: &[Point], system: &str, line: &Earlier) -> Option<Cell> {
     Some((figure("p50_us")? / 1e3, figure(UNANSWERED)?))
 }
 
-/// A figure at one place; see [`figure_of`].
+/// The value of a metric in one case; see [`figure_of`].
 fn figure(
     points: &[Point],
     system: &str,
@@ -261,7 +263,7 @@ mod tests {
         let names: Vec<&str> = judged.iter().map(|it| it.name.as_str()).collect();
         assert_eq!(names.len(), 5, "{names:?}");
         assert!(judged.iter().all(|it| it.ruling() == bench::Ruling::Met), "{judged:?}");
-        // Half of a FlowVisor that is measured beside and is as quick cannot be asked.
+        // A FlowVisor of this run that is as fast as Weir does not require half of its p50.
         let beside = [&points[..], &[point("fv", 600.0)]].concat();
         assert_eq!(criteria(&beside, Some("fv")).len(), 4);
         let slow = [point("direct", 60.0), point("weir", 3_000.0), point("weir-networks", 400.0)];

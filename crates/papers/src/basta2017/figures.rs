@@ -1,4 +1,5 @@
-//! The paper's figures, from points: measured ones as lines and boxes, published ones dashed.
+//! Draws the paper's figures from points: measured points as lines and boxes, published points
+//! dashed.
 
 use super::table::Figure;
 use crate::published::{is_published, side_by_side};
@@ -8,10 +9,10 @@ use report::{Extras, LatencySummary, Point, Scalar};
 use std::collections::BTreeMap;
 
 const MS: &str = "mean control latency, ms";
-/// From the results' µs.
+/// The factor from the results' µs to ms.
 const US_TO_MS: f64 = 1e-3;
 
-/// These figures, each with `note` on it, and the table of all values.
+/// The wanted figures, each figure with `note`, and the table of all values.
 pub(super) fn extras(points: &[Point], wanted: &[Figure], note: &str) -> Extras {
     let mut extras = Extras::default();
     for &figure in Figure::ALL.iter().filter(|figure| wanted.contains(figure)) {
@@ -38,7 +39,7 @@ pub(super) fn extras(points: &[Point], wanted: &[Figure], note: &str) -> Extras 
     extras
 }
 
-/// Whether a point is drawn in a figure.
+/// Whether a figure shows a point.
 fn belongs(figure: Figure, point: &Point) -> bool {
     let is = |name: &str, value: Scalar| point.parameters.get(name) == Some(&value);
     let message = |kind: Kind| is("message", kind.name().into());
@@ -117,17 +118,18 @@ fn draw(figure: Figure, points: &[&Point]) -> Drawing {
     }
 }
 
-/// What a legend calls a point's system, without what tells its line from others.
+/// The name of a point's system in a legend, without the parts that distinguish its line from other
+/// lines.
 fn name(point: &Point) -> String {
     if point.system == "direct" { "switch-only".to_owned() } else { point.system.clone() }
 }
 
-/// AGG or ND.
+/// The TCP mode: AGG or ND.
 fn tcp(point: &Point) -> String {
     point.parameters.get("tcp").map(ToString::to_string).unwrap_or_default()
 }
 
-/// Latency as the paper draws it: a box for each system, at each value of a parameter.
+/// Draws latency as in the paper: a box for each system, at each value of a parameter.
 fn boxes(figure: Figure, points: &[&Point], parameter: Option<&str>) -> Drawing {
     let mark = |point: &&Point| {
         let shape = match point.latency.get("latency") {
@@ -146,7 +148,7 @@ fn boxes(figure: Figure, points: &[&Point], parameter: Option<&str>) -> Drawing 
     };
     let mut marks: Vec<Mark> = points.iter().filter_map(mark).collect();
     if parameter.is_some() {
-        // In the order of the values, and measured before published.
+        // The marks are in the order of the values, and measured marks come before published marks.
         let number = |mark: &Mark| mark.category.replace(',', "").parse::<f64>().unwrap_or(0.0);
         marks.sort_by(|a, b| {
             let published = |mark: &Mark| mark.variant.contains("published");
@@ -198,7 +200,7 @@ fn lines(
         });
         let at = line.points.partition_point(|point| point.0 < x);
         line.points.insert(at, (x, mean * factor));
-        // Two runs have an interval that says nothing: Student's t is 12.7 there.
+        // The interval of two runs has no meaning: Student's t is 12.7 there.
         let half = found.ci95.filter(|_| found.samples.len() > 2).unwrap_or(0.0);
         line.errors.insert(at, half * factor);
     }
@@ -214,7 +216,7 @@ fn lines(
     .draw()
 }
 
-/// As the paper draws it: a box for each tenant, and here a panel for each system.
+/// Draws fairness as in the paper: a box for each tenant. Here each system has its own panel.
 fn fairness(figure: Figure, points: &[&Point]) -> Drawing {
     let mut marks = Vec::new();
     for point in points {
@@ -249,7 +251,7 @@ mod tests {
     use super::*;
     use report::{Better, Histogram, Metric, Precision, TenantRow};
 
-    /// A measured point wherever Table 1 has a run.
+    /// One measured point for every run of Table 1.
     fn measured() -> Vec<Point> {
         let mut histogram = Histogram::new(Precision::Fine);
         (1..100).for_each(|us| histogram.record(us * 1000));
@@ -291,7 +293,7 @@ mod tests {
             let svg = figure.drawing.svg();
             assert!(svg.contains("switch-only") && svg.contains("QUICK LOOK"), "{}", figure.name);
             assert!(heading.contains("published"));
-            // The paper prints nothing for the row that it does not draw.
+            // The paper prints no values for the row without a figure.
             let published = figure.name != "table1";
             assert_eq!(figure.drawing.csv().contains("published"), published, "{}", figure.name);
             assert_eq!(table.to_string().contains("published"), published, "{}", figure.name);
@@ -300,12 +302,14 @@ mod tests {
             let figure = extras.figures.iter().find(|figure| figure.name == name).unwrap();
             figure.drawing.svg().matches(part).count()
         };
-        // 20 tenants AGG and ND, and the paper's 20; those that were measured are boxes.
+        // There are 20 tenants with AGG, 20 tenants with ND, and the paper's 20 tenants; measured
+        // tenants are boxes.
         assert_eq!(count("6", "<circle"), 60);
         assert_eq!(count("6", "<rect"), 40 + 1);
-        // One box and four published means.
+        // There are one box and four published means.
         assert_eq!((count("3a", "<circle"), count("3a", "<rect")), (5, 1 + 1));
-        // Four rates, each with a box, and published means at the ends.
+        // There are four rates with one box each, and published means at the first and the last
+        // rate.
         assert_eq!((count("3b", "<circle"), count("3b", "<rect")), (4 + 4 + 2, 4 + 1));
     }
 

@@ -1,10 +1,10 @@
-//! Basta, Blenk, Kellerer, Schmid: *Logically Isolated, Actually Unpredictable? Measuring Hypervisor
-//! Performance in Multi-Tenant SDNs* (HotConNet 2017): Table 1's runs and figures 3a, 3b, 3c, 4, 5
-//! and 6, and the multi-tenant PACKET_IN row that the table has and no figure shows.
+//! Reproduces Basta, Blenk, Kellerer, Schmid: *Logically Isolated, Actually Unpredictable? Measuring Hypervisor
+//! Performance in Multi-Tenant SDNs* (HotConNet 2017). The module covers the runs of Table 1, figures 3a, 3b, 3c, 4, 5
+//! and 6, and the multi-tenant PACKET_IN row of the table, for which the paper has no figure.
 //!
-//! [`TABLE_1`] is the table as data; [`Plan::comparison`] makes of it one case per system and
-//! combination. A further system, such as another mode of a hypervisor, is one more entry of
-//! [`Plan::systems`]. `published` is what the paper prints, `figures` draws both.
+//! [`TABLE_1`] contains the table as data. [`Plan::comparison`] makes one case per system and combination from the
+//! table. A further system, such as another mode of a hypervisor, is one more entry of [`Plan::systems`]. `published`
+//! contains the paper's values, and `figures` draws published and measured values.
 
 mod earlier;
 mod figures;
@@ -17,17 +17,17 @@ use bench::{Case, Comparison, Error, Kind, Load, Options, Setup, Shape, Stream, 
 use report::Extras;
 use std::path::Path;
 
-/// What came out, as the paper shows it.
+/// The result of the experiment in the form of the paper.
 #[derive(Debug)]
 pub struct Reproduction {
-    /// The points, measured and published, and what was found.
+    /// The points, measured and published, and the findings.
     pub verdict: Verdict,
-    /// The paper's figures, and published beside measured values as a table.
+    /// The paper's figures, and a table of published and measured values.
     pub extras: Extras,
 }
 
 impl Reproduction {
-    /// Writes the results directory; the figures are in `figures/`.
+    /// Writes the results directory; the folder `figures/` contains the figures.
     ///
     /// # Errors
     /// [`Error::Report`].
@@ -37,24 +37,24 @@ impl Reproduction {
     }
 }
 
-/// What is measured.
+/// The plan of the measurement.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What is drawn; only the rows that it needs are measured.
+    /// The wanted figures; the plan measures only rows that the figures need.
     pub figures: Vec<Figure>,
-    /// The systems: [`System::Direct`] is the paper's switch-only.
+    /// The systems: [`System::Direct`] is the switch-only case of the paper.
     pub systems: Vec<System>,
-    /// Fewer numbers of tenants; said on every figure.
+    /// Whether to measure fewer numbers of tenants; every figure states this.
     pub quick: bool,
-    /// Each millisecond's messages at once, as the paper's generator sends them, instead of evenly.
+    /// Whether to send the messages of each millisecond at once, as the paper's generator does, instead of evenly.
     pub bursts: bool,
 }
 
 impl Plan {
-    /// The runs.
+    /// The comparison with all runs of the plan.
     ///
     /// # Errors
-    /// [`Error::Setting`] naming what is missing or out of range.
+    /// [`Error::Setting`] names the setting that is missing or out of range.
     pub fn comparison(&self, options: &Options) -> Result<Comparison, Error> {
         let is_wanted = |row: &&Row| row.figures.iter().any(|figure| self.figures.contains(figure));
         let mut cases = Vec::new();
@@ -83,7 +83,7 @@ impl Plan {
                 range: "at least one of each".to_owned(),
             });
         }
-        // What is wrong is told before the first run, not in the middle.
+        // The user gets errors before the first run, not between runs.
         cases.iter().try_for_each(Case::check)?;
         let tool = "reproduce basta2017".to_owned();
         let (is_real, has_figure_4) = (options.switches.is_some(), self.has_earlier(options));
@@ -96,7 +96,7 @@ impl Plan {
         Ok(Comparison { tool, cases, criteria, kind: Kind::PacketOut })
     }
 
-    /// Whether a rate of a row is drawn in any figure that is wanted.
+    /// Whether a wanted figure shows a rate of a row.
     fn shows(&self, row: &Row, rate: f64) -> bool {
         let mut wanted = row.figures.iter().filter(|figure| self.figures.contains(figure));
         wanted.any(|&figure| figure != Figure::OneRate || rate == 40_000.0)
@@ -123,11 +123,11 @@ impl Plan {
                 ("tenants", tenants.into()),
                 ("tcp", if nodelay { "ND" } else { "AGG" }.into()),
             ],
-            // The paper's switch has a TCP of its own: AGG and ND are about the controllers.
+            // The paper's switch has its own TCP: AGG and ND apply to the controllers only.
             setup: Setup { tenants, nodelay, switch_nodelay: Some(true), ..options.setup.clone() },
             load: Load {
                 cut_ms: options.cut_ms,
-                // A real switch loses messages where it is overloaded; waiting longer brings none back.
+                // An overloaded real switch loses messages; a longer wait recovers no message.
                 drain_ms: 500,
                 ..Load::new((0..tenants).map(stream).collect(), options.duration_ms)
             },
@@ -136,7 +136,7 @@ impl Plan {
         }
     }
 
-    /// Measures, and draws published beside measured. `talk` is told what is being done.
+    /// Measures, and draws published and measured values. The run calls `talk` with progress messages.
     ///
     /// # Errors
     /// As [`Comparison::run`].
@@ -157,18 +157,18 @@ impl Plan {
         Ok(Reproduction { verdict, extras })
     }
 
-    /// Whether figure 4 can be held against earlier measurements, which were made on a real switch.
+    /// Whether figure 4 can be compared with the earlier measurement, which used a real switch.
     fn has_earlier(&self, options: &Options) -> bool {
         options.switches.is_some() && self.figures.contains(&Figure::Tenants)
     }
 
-    /// The first hypervisor that runs already, if any.
+    /// The first system that is an external, running hypervisor, if any.
     fn others(&self) -> Option<String> {
         let is_other = |system: &&System| matches!(system, System::External { .. });
         self.systems.iter().find(is_other).map(|system| system.name().to_owned())
     }
 
-    /// What stands on every figure.
+    /// The note on every figure.
     fn note(&self, options: &Options) -> String {
         let switch = options.switches.as_ref().map_or("emulated switch".to_owned(), |it| it.name());
         let seconds = |ms: u64| report::table::number(ms as f64 / 1e3);
@@ -236,7 +236,7 @@ mod tests {
             let comparison = plan.comparison(&options).unwrap();
             let twenty = comparison.cases.iter().rfind(|case| case.setup.tenants == 20).unwrap();
             let each = twenty.load.streams[0].arrivals.mean_rate(1.0).unwrap();
-            // The paper says 6k; 60k over 20 tenants is 3k.
+            // The paper states 6k; 60k over 20 tenants is 3k.
             assert!((each - 3000.0).abs() < 1e-6, "{each}");
             assert_eq!((twenty.setup.nodelay, twenty.setup.switch_nodelay), (true, Some(true)));
         }

@@ -1,11 +1,11 @@
-//! What the paper prints. It gives numbers only in its text, as averages; its figures have none that
-//! could be read off here.
+//! The published values of the paper. The paper gives numbers only in its text, as averages; its figures have no
+//! readable numbers.
 
 use crate::published::published;
 use bench::Kind;
 use report::{LatencySummary, Point, Scalar, TenantRow};
 
-/// An average of section 3.
+/// An average of section 3 of the paper.
 struct Value {
     system: &'static str,
     message: Kind,
@@ -24,8 +24,8 @@ const fn many(system: &'static str, tenants: usize, tcp: &'static str, ms: f64) 
 }
 
 const LATENCY: [Value; 17] = [
-    // 3.1: "FV shows an average of 1 ms compared to 0.1 ms with the switch-only. OVX adds even more
-    // latency overhead with 3 ms compared to an 0.3 with switch-only."
+    // Section 3.1: "FV shows an average of 1 ms compared to 0.1 ms with the switch-only. OVX adds even more latency
+    // overhead with 3 ms compared to an 0.3 with switch-only."
     one("switch-only beside FV", Kind::PacketIn, 40_000.0, 0.1),
     one("switch-only beside OVX", Kind::PacketIn, 40_000.0, 0.3),
     // "an average of 1 ms control latency for all evaluated rates"
@@ -39,10 +39,10 @@ const LATENCY: [Value; 17] = [
     // "from an average of 1 ms with 5k up to an average of 7 ms at 8k"
     one("FV", Kind::PortStats, 5_000.0, 1.0),
     one("FV", Kind::PortStats, 8_000.0, 7.0),
-    // 3.2: "an average 6 ms compared to 3 ms only at 2 tenants, with OVX-AGG"
+    // Section 3.2: "an average 6 ms compared to 3 ms only at 2 tenants, with OVX-AGG"
     many("OVX", 2, "AGG", 3.0),
     many("OVX", 20, "AGG", 6.0),
-    // "on average, less than 1 ms, independent of the number of tenants": drawn at its upper bound
+    // "on average, less than 1 ms, independent of the number of tenants": the figure shows the upper bound.
     many("FV, below", 2, "ND", 1.0),
     many("FV, below", 20, "ND", 1.0),
     // "while OVX results in 3 ms for all tenants"
@@ -51,14 +51,14 @@ const LATENCY: [Value; 17] = [
     many("OVX", 20, "ND", 3.0),
 ];
 
-/// "50% of 1 CPU core with aggregation, in this setting": no number of tenants is named.
+/// "50% of 1 CPU core with aggregation, in this setting": the paper states no number of tenants.
 const FV_AGG_CPU_PERCENT: f64 = 50.0;
 
-/// Figure 6c: "There are 3 out of 20 tenants which experience a control latency with an average of 0.5
-/// ms, while all other tenants experience an average control latency of 6 ms." Which ones is not said.
+/// Figure 6c: "There are 3 out of 20 tenants which experience a control latency with an average of 0.5 ms, while all
+/// other tenants experience an average control latency of 6 ms." The paper does not name the three tenants.
 const OVX_AGG_TENANTS_MS: [(usize, f64); 2] = [(3, 0.5), (17, 6.0)];
 
-/// All that the paper prints.
+/// All published values of the paper.
 pub(super) fn points() -> Vec<Point> {
     let mut points: Vec<Point> = LATENCY
         .iter()

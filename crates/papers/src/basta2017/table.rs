@@ -1,4 +1,4 @@
-//! The paper's table 1, which says what was measured, and what is drawn from its rows.
+//! The paper's Table 1 of measurements, and the figures from its rows.
 
 use bench::Kind;
 use std::fmt;
@@ -7,17 +7,17 @@ use std::str::FromStr;
 /// A row of Table 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row {
-    /// The message.
+    /// The kind of message.
     pub message: Kind,
-    /// Numbers of tenants; the table says `2 : 20` and leaves the steps open.
+    /// The numbers of tenants; the table states `2 : 20` without the steps.
     pub tenants: &'static [usize],
-    /// The same for a quick look.
+    /// The numbers of tenants for a quick run.
     pub quick_tenants: &'static [usize],
-    /// Messages per second of all tenants together.
+    /// The messages per second of all tenants together.
     pub rates: &'static [f64],
-    /// TCP_NODELAY at the tenants' controllers: false is AGG, true is ND.
+    /// The values of TCP_NODELAY at the tenants' controllers: false is AGG, true is ND.
     pub nodelay: &'static [bool],
-    /// What is drawn from it.
+    /// The figures from the row.
     pub figures: &'static [Figure],
 }
 
@@ -57,27 +57,27 @@ pub const TABLE_1: [Row; 4] = [
     },
 ];
 
-/// What is drawn.
+/// A figure of the paper, or the table's row without a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Figure {
-    /// 3a: PACKET_IN at 40,000/s.
+    /// Figure 3a: PACKET_IN at 40,000/s.
     OneRate,
-    /// 3b: PACKET_IN from 10,000 to 40,000/s.
+    /// Figure 3b: PACKET_IN from 10,000 to 40,000/s.
     Rates,
-    /// 3c: PORT_STATS from 5,000 to 8,000/s.
+    /// Figure 3c: PORT_STATS from 5,000 to 8,000/s.
     PortStats,
-    /// 4: PACKET_OUT at 60,000/s over 2 to 20 tenants.
+    /// Figure 4: PACKET_OUT at 60,000/s over 2 to 20 tenants.
     Tenants,
-    /// 5: the same, the hypervisor's CPU.
+    /// Figure 5: the CPU time of the hypervisor in the runs of figure 4.
     Cpu,
-    /// 6: the same with 20 tenants, each tenant's latency.
+    /// Figure 6: the latency of each tenant in the runs of figure 4 with 20 tenants.
     Fairness,
-    /// Table 1's third row, PACKET_IN at 40,000/s over 2 to 20 tenants, which the paper does not draw.
+    /// Table 1's third row, PACKET_IN at 40,000/s over 2 to 20 tenants; the paper has no figure of this row.
     TenantsPacketIn,
 }
 
 impl Figure {
-    /// All of them, in the paper's order.
+    /// All figures, in the paper's order.
     pub const ALL: [Self; 7] = [
         Self::OneRate,
         Self::Rates,
@@ -88,7 +88,7 @@ impl Figure {
         Self::TenantsPacketIn,
     ];
 
-    /// As the paper names it; the row that it does not draw is `table1`.
+    /// The name in the paper; the row without a figure is `table1`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

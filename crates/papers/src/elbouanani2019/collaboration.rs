@@ -1,9 +1,9 @@
-//! What the paper left as future work: real servers under skewed load, each on its own and together.
+//! Measures the paper's future work: real servers under skewed load, with local sampling only and with collaboration.
 //!
-//! Each server is a namespace with an Open vSwitch of its own and a bounded share of the CPU, in which its guests, its
-//! switch and its agent are. Costs are measured in that very lab first, from CPU time; then no sampling, local sampling only
-//! and collaboration take turns. The capacity of the servers is measured again where there is no sampling: the machine may be
-//! faster or slower than it was.
+//! Each server is a namespace with its own Open vSwitch and a bounded share of the CPU. The guests, the switch and the
+//! agent of the server run in this share. First, the experiment measures the costs in the same lab, from CPU time. Then
+//! no sampling, local sampling only and collaboration alternate. Each stretch without sampling measures the capacity of
+//! the servers again: the machine may be faster or slower than before.
 
 use agent::station::Processing;
 use anyhow::ensure;
@@ -17,24 +17,25 @@ use sampling_loop::{CapacityOption, Driver, Manner, News, Received, Servers, Ver
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
-/// What the guests of each server send, in proportion: skewed, as the paper's geometric load is.
+/// The proportions of the guests' traffic of each server: the load is skewed, like the paper's geometric load.
 const SKEW: [f64; 3] = [6.0, 1.0, 1.0];
-/// How busy forwarding keeps the first server: how many packets per second that is depends on the machine.
+/// The CPU use of forwarding at the first server; the packets per second for this CPU use depend on the machine.
 const BUSY: f64 = 0.6;
-/// Packets per second by which that is found out, for one of `SKEW`.
+/// The packets per second of the pilot measurement, for a value of 1 in `SKEW`.
 const PILOT: f64 = 800.0;
-/// And the most that is sent after it: where forwarding seems to cost next to nothing, the pilot was disturbed.
+/// The most packets per second after the pilot: where forwarding seems to cost almost nothing, another load disturbed
+/// the pilot.
 const MOST: f64 = 20.0 * PILOT;
-/// Of one CPU, for each server.
+/// The share of one CPU for each server.
 const SHARE: f64 = 0.25;
-/// Bytes of guests' packets, and how often each byte of a sample is read: a measurement of contents, so that sampling is
-/// dear beside mirroring, as in the paper.
+/// The bytes of guests' packets, and the number of times that each byte of a sample is read. Reading the content makes
+/// sampling expensive compared with mirroring, as in the paper.
 const LENGTH: usize = 1000;
 const PASSES: u32 = 20;
-/// How full servers may be.
+/// The maximum CPU use of servers.
 const FILL: f64 = 0.75;
 
-/// How servers sample.
+/// The kind of sampling of the servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     Nothing,
@@ -52,44 +53,44 @@ impl Way {
     }
 }
 
-/// One stretch of measurement.
+/// One period of measurement.
 struct Stretch {
     received: Received,
     verdict: Option<Verdict>,
-    /// Packets per second that the plan samples.
+    /// The packets per second that the plan samples.
     planned: f64,
     seconds: f64,
-    /// By server.
+    /// The CPU use of each server.
     busy: Vec<f64>,
     own: Vec<f64>,
 }
 
-/// What was measured of costs.
+/// The measured costs.
 struct Costs {
-    /// Packets per second that the guests of each server send.
+    /// The packets per second that the guests of each server send.
     load: [f64; SKEW.len()],
     alpha: f64,
     beta: f64,
-    /// What an imported sample costs its processor; α + β in the model.
+    /// The cost of an imported sample at its processor; α + β in the model.
     import: f64,
-    /// Share of a server's CPU that forwarding a packet per second takes.
+    /// The share of a server's CPU time for forwarding one packet per second.
     forward: f64,
-    /// How busy forwarding kept the first server meanwhile.
+    /// The CPU use of forwarding at the first server during the cost measurement.
     busy: f64,
 }
 
-/// All of it.
+/// The result of the experiment.
 pub(super) struct Collaboration {
     costs: Costs,
     /// The capacity of each server in each repetition, in units of forwarding.
     capacities: Vec<Vec<f64>>,
     stretches: Vec<(Way, Stretch)>,
-    /// Repetitions that were made, of how many.
+    /// The number of completed repetitions, and the number of planned repetitions.
     made: (u16, u16),
 }
 
-/// Measures; `repetitions` of each way, in turn, `seconds` each. When it is interrupted, the repetitions that are whole are
-/// the result.
+/// Measures `repetitions` of each kind of sampling, in turn, `seconds` each. After an interrupt, the complete
+/// repetitions are the result.
 pub(super) fn measure(
     repetitions: u16,
     seconds: u16,
@@ -111,7 +112,7 @@ fn measure_in(
     interrupt: &Interrupt,
 ) -> anyhow::Result<Collaboration> {
     let time = Duration::from_secs(seconds.into());
-    // Five measurements of costs; what is before and after each takes some seconds more.
+    // There are five measurements of costs; the preparation and the end of each measurement take some more seconds.
     let steps = 5 + usize::from(repetitions) * 3;
     let mut pace = Pace::new(steps, time + AROUND);
     talk(&format!("servers: {steps} measurements: {}", pace.whole()));
@@ -137,7 +138,7 @@ fn measure_in(
     Ok(all)
 }
 
-/// One repetition of each way.
+/// Measures one repetition of each kind of sampling.
 fn repeat(
     all: &mut Collaboration,
     servers: &mut Servers,
@@ -164,11 +165,11 @@ fn repeat(
     Ok(())
 }
 
-/// What is before and after a measurement.
+/// The time for the preparation and the end of a measurement.
 const AROUND: Duration = Duration::from_secs(5);
 
 impl Costs {
-    /// The capacity of servers that are as busy as in this stretch, in which nothing was sampled.
+    /// The capacity of the servers from a stretch without sampling.
     fn capacities(&self, stretch: &Stretch) -> Vec<f64> {
         let now = stretch.busy.first().map_or(1.0, |busy| busy / self.busy);
         let capacity = |(forwards, busy): (f64, &f64)| {
@@ -178,7 +179,7 @@ impl Costs {
     }
 }
 
-/// α and β in units of forwarding: from the CPU time that each takes.
+/// Measures α and β in units of forwarding, from the CPU time of each operation.
 fn costs(
     servers: &mut Servers,
     time: Duration,
@@ -209,7 +210,8 @@ fn costs(
     let load = SKEW.map(|part| part * one);
     let forwarding = run("forwarding", &load, &nothing, (1.0, 1.0), false)?;
     let local = run("all sampled locally", &load, &all, (1.0, 1.0), false)?;
-    // Where sampling is dear and mirroring is not, all of it is mirrored: by the first server, to the others.
+    // When sampling is expensive and mirroring is cheap, the plan mirrors all samples of the first server to the other
+    // servers.
     let first = forwards(&forwarding.own).first().copied().unwrap_or(0.0);
     let mut tight = all;
     tight[0] = first * 1.02 + 100.0;
@@ -220,7 +222,7 @@ fn costs(
     };
     let alpha = dearer(&local, 0, at(&local.own, 0)).max(0.01);
     let beta = dearer(&mirrored, 0, at(&mirrored.own, 0)).max(0.001);
-    // The others sample all of their own then, too, as when all is sampled locally.
+    // In this stretch, the other servers also sample all of their own traffic, as in the stretch `local`.
     let others = 1..SKEW.len();
     let imported = at(&mirrored.own, 0) / (SKEW.len() - 1) as f64;
     let import = others.clone().map(|server| {
@@ -232,7 +234,8 @@ fn costs(
     Ok(Costs { load, alpha, beta, import, forward, busy })
 }
 
-/// Of each server, by what all send: half of it goes to the others, evenly.
+/// The forwarded packets of each server, from the sent packets of all servers: each server sends half of its packets to
+/// the others, in equal parts.
 fn forwards(own: &[f64]) -> Vec<f64> {
     let others = (own.len() - 1).max(1) as f64;
     let sum: f64 = own.iter().sum();
@@ -246,7 +249,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Starts agents, waits until the plan is in force, and measures for that time.
+    /// Starts agents, waits until the plan is active, and measures for `time`.
     fn measure(
         &self,
         servers: &mut Servers,
@@ -255,7 +258,7 @@ impl Run<'_> {
     ) -> anyhow::Result<Stretch> {
         let site = servers.site().clone().with_capacities(self.capacities);
         let settings = Settings {
-            // One plan, for as long as it is measured.
+            // The plan stays the same during the measurement.
             interval: Duration::from_secs(3600),
             change: 1.0,
             is_collaborative: self.is_collaborative,
@@ -268,7 +271,7 @@ impl Run<'_> {
             beta: Some(self.costs.1),
             is_learning: false,
             processing: Processing { header: LENGTH as u32, passes: PASSES },
-            // What is measured is what the plan does to users, not what the guard saves them from.
+            // The measurement shows the effect of the plan on users, not the protection of the guard.
             limit: 10.0,
             observe: Duration::from_secs(1),
         };
@@ -289,7 +292,7 @@ impl Run<'_> {
         )?;
         interrupt.check()?;
         ensure!(*enacted.borrow(), "no plan came into force");
-        // A round that began before is over, and CPU use is of the plan alone.
+        // After this wait, an earlier round is over, and the CPU use belongs to this plan alone.
         driver.run(
             Some(Instant::now() + Duration::from_millis(2500)),
             || interrupt.is_asked(),
@@ -332,7 +335,7 @@ impl Run<'_> {
 }
 
 impl Stretch {
-    /// Samples per second: the share that was collected of what was sent, at the rate at which it was sent.
+    /// The samples per second: the collected share of the sent packets, times the sending rate.
     fn sampled(&self) -> f64 {
         let own: f64 = self.own.iter().sum();
         self.verdict.map_or(0.0, |one| one.collected as f64 / (one.of as f64).max(1.0) * own)
@@ -340,7 +343,7 @@ impl Stretch {
 }
 
 impl Collaboration {
-    /// What of it was made, if not all.
+    /// A note about the completed repetitions, if the experiment is incomplete.
     pub(super) fn partial(&self) -> Option<String> {
         let (made, of) = self.made;
         (made < of).then(|| format!("interrupted: {made} of {of} repetitions with servers"))

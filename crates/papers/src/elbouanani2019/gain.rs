@@ -1,4 +1,4 @@
-//! What collaboration gains, after section IV-C of the 2019 paper.
+//! Simulates the gain of collaboration, after section IV-C of the 2019 paper.
 
 use report::figure::{Figure, HeatMap};
 use report::results::Extras;
@@ -6,26 +6,26 @@ use report::{Better, Environment, Metric, Point, Results, Table};
 use sampling::Solver;
 use sampling::simulate::{Outcome, Setting};
 
-/// Numbers of servers that are simulated where nobody says others: the paper does not say its own.
+/// The default numbers of servers in the simulation: the paper does not state its number.
 pub const SERVERS: [usize; 5] = [5, 10, 20, 50, 100];
 
-/// What the paper states of its figure 3 (section IV-C), in percent.
+/// The values that the paper states for its figure 3 (section IV-C), in percent.
 const PUBLISHED_MEAN: f64 = 13.0;
 const PUBLISHED_LARGEST: f64 = 200.0;
 
-/// What was simulated, ready to be shown.
+/// The results of the simulation, ready for display.
 #[derive(Clone, Debug)]
 pub struct Simulated {
-    /// A point for each number of servers.
+    /// One point for each number of servers.
     pub results: Results,
-    /// Published beside simulated.
+    /// The table of published and simulated values.
     pub table: Table,
     /// One heat map per number of servers.
     pub figures: Vec<Figure>,
 }
 
 impl Simulated {
-    /// Its table and figures.
+    /// The table and the figures.
     #[must_use]
     pub fn extras(&self) -> Extras {
         Extras {
@@ -66,7 +66,7 @@ pub fn simulate(
         results.points.push(point(servers, &outcome));
         outcomes.push((servers, setting, outcome));
     }
-    // One scale of colours for all numbers of servers, since the maps are compared.
+    // All heat maps have the same scale of colours, because the reader compares the maps.
     let most = outcomes.iter().map(|(.., outcome)| outcome.largest_gain).fold(0.0, f64::max);
     let map = |(servers, setting, outcome): &(usize, Setting, Outcome)| {
         figure(*servers, setting, outcome, most)

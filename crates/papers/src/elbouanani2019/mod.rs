@@ -1,5 +1,6 @@
-//! *Collaborative Traffic Measurement in Virtualized Data Center Networks* (2019): what sampling costs (figures 2a and 2b),
-//! what collaboration gains ([`gain`], figure 3), and what the paper left as future work, real servers that collaborate.
+//! Reproduces *Collaborative Traffic Measurement in Virtualized Data Center Networks* (2019): the costs of sampling
+//! (figures 2a and 2b), the gain of collaboration ([`gain`], figure 3), and the paper's future work, real servers that
+//! collaborate.
 
 mod collaboration;
 pub mod gain;
@@ -13,26 +14,26 @@ use sampling::Costs;
 use sampling_loop::calibrate::Settings;
 use std::str::FromStr;
 
-/// Bytes of each sample: as many as there can be. In the paper's switch samples go to the program whole.
+/// The bytes of each sample: the maximum. In the paper, the switch sends complete samples to the program.
 pub const HEADER: u32 = agent::ovsdb::LARGEST_HEADER;
 
 /// The experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Elbouanani2019 {
-    /// What is measured, simulated or both; all if none is named.
+    /// The parts to measure or simulate; an empty list means all parts.
     pub figures: Vec<Figure>,
-    /// How costs are measured.
+    /// The settings of the cost measurement.
     pub calibration: Settings,
 }
 
 /// A part of the experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Figure {
-    /// 2: figures 2a and 2b with the table of costs.
+    /// Part 2: figures 2a and 2b with the table of costs.
     Costs,
-    /// 3: the gain.
+    /// Part 3: figure 3, the gain of collaboration.
     Gain,
-    /// What the paper left as future work.
+    /// The paper's future work: real servers.
     Servers,
 }
 
@@ -50,17 +51,17 @@ impl FromStr for Figure {
 }
 
 impl Elbouanani2019 {
-    /// Measures and simulates.
+    /// Measures and simulates the wanted parts.
     ///
     /// # Errors
-    /// What the labs or the mechanisms lack; [`Interrupted`] if nothing was measured by then.
+    /// The missing features of the labs or mechanisms; [`Interrupted`] if there are no measurements yet.
     pub fn run(&self, interrupt: &Interrupt) -> anyhow::Result<Reproduction> {
         let wants = |figure| self.figures.is_empty() || self.figures.contains(&figure);
         let mut results = Results::new("reproduce elbouanani2019", 0, Environment::capture(&[]));
         let mut extras = Extras::default();
         let mut remarks = String::new();
         let (costs, gain) = (wants(Figure::Costs), wants(Figure::Gain));
-        // First, since a calibration keeps this process to one CPU from then on.
+        // The servers come first, because a calibration later restricts this process to one CPU.
         let measured = if wants(Figure::Servers) {
             let (repetitions, seconds) = if self.calibration.quick { (1, 8) } else { (5, 15) };
             Some(collaboration::measure(repetitions, seconds, interrupt)?)
@@ -70,7 +71,7 @@ impl Elbouanani2019 {
         let mut partial = measured.as_ref().and_then(collaboration::Collaboration::partial);
         if costs && partial.is_none() {
             match self.calibration.calibrate(interrupt) {
-                // What servers were measured to do is there.
+                // The measurement of the servers is complete.
                 Err(error) if error.is::<Interrupted>() && measured.is_some() => {
                     partial = Some("interrupted before costs were measured".to_owned());
                 }

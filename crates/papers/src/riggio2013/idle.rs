@@ -1,8 +1,9 @@
-//! How idle the machine's processors are: several labs side by side need room.
+//! Measures the idle time of the machine's processors: several labs at the same time need idle
+//! processors.
 
 use std::fs;
 
-/// What all processors did since the machine started, in ticks.
+/// The ticks of all processors since the machine started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cpu {
     idle: u64,
@@ -10,7 +11,7 @@ pub(super) struct Cpu {
 }
 
 impl Cpu {
-    /// As the kernel counts it now; zeros where it does not.
+    /// The present counters of the kernel; zeros without counters.
     pub(super) fn now() -> Cpu {
         Cpu::read(&fs::read_to_string("/proc/stat").unwrap_or_default())
     }
@@ -18,12 +19,13 @@ impl Cpu {
     fn read(text: &str) -> Cpu {
         let line = text.lines().find_map(|line| line.strip_prefix("cpu "));
         let ticks = line.into_iter().flat_map(str::split_whitespace);
-        // user nice system idle iowait irq softirq steal; what guests take is in user already.
+        // The fields are user nice system idle iowait irq softirq steal; the time of guests is
+        // already in user.
         let ticks: Vec<u64> = ticks.take(8).map_while(|tick| tick.parse().ok()).collect();
         Cpu { idle: ticks.iter().skip(3).take(2).sum(), all: ticks.iter().sum() }
     }
 
-    /// Percent of the time since then that processors were idle, if there was any.
+    /// The percentage of idle processor time since `before`; `None` without elapsed time.
     pub(super) fn idle_since(&self, before: &Cpu) -> Option<f64> {
         let all = self.all.checked_sub(before.all).filter(|all| *all > 0)?;
         Some(self.idle.saturating_sub(before.idle) as f64 * 100.0 / all as f64)

@@ -1,4 +1,5 @@
-//! *The Price of Virtualization* (2013), section V: what tenants lose when they cannot see one another's load, and what labels give back.
+//! Reproduces *The Price of Virtualization* (2013), section V: the bandwidth that tenants lose when no tenant sees the
+//! load of other tenants, and the gain through link labels.
 
 mod idle;
 mod scene;
@@ -22,33 +23,34 @@ use std::time::Duration;
 /// The experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Riggio2013 {
-    /// Whether it is for a look only; results say so.
+    /// Whether to make a quick run; results state this.
     pub quick: bool,
-    /// Runs of each kind.
+    /// The number of runs of each kind.
     pub runs: u32,
-    /// Seconds between the flows' starts: an even number, so that samples begin with the flows.
+    /// The seconds between the starts of flows: an even number, so that samples begin with the flows.
     pub gap: u32,
-    /// How labels are told.
+    /// The form of link labels for controllers.
     pub openflow: Form,
-    /// Whether the three kinds run at the same time, in labs of their own.
+    /// Whether the three kinds run at the same time, each kind in its own lab.
     pub side_by_side: bool,
-    /// Whether shapers hold flows to what their VNICs bought, rather than that flows share links as TCP does.
+    /// Whether shapers limit flows to the bandwidths of their VNICs; otherwise flows share links as TCP does.
     pub shapers: bool,
 }
 
 const CHOICES: [Choice; 3] = [Choice::Labels, Choice::Random, Choice::Same];
-/// Nominal: two paths of 10 Mbit/s.
+/// The nominal bandwidth in Mbit/s: two paths of 10 Mbit/s.
 const NOMINAL: f64 = 20.0;
-/// What labels have to reach, in every run.
+/// The bandwidth that flows have to reach with labels, in every run.
 const WANTED: f64 = 0.95 * NOMINAL;
-/// How far a flow may be from what its VNICs bought, as a part of it.
+/// The maximum difference of a flow from its VNICs' bandwidth, as a share of that bandwidth.
 const TOLERANCE: f64 = 0.05;
 
 impl Riggio2013 {
-    /// Makes labs, and measures. `talk` is told what is being done.
+    /// Makes labs, and measures. The run calls `talk` with progress messages.
     ///
     /// # Errors
-    /// What the labs, the controllers or the agent lack; [`lab::Interrupted`] if not one run of each kind was made by then.
+    /// The missing features of the labs, the controllers or the agent; [`lab::Interrupted`] if there is not one
+    /// complete run of each kind yet.
     pub fn run(
         &self,
         interrupt: &Interrupt,
@@ -68,7 +70,8 @@ impl Riggio2013 {
             .map(|number| Scene::up(self.openflow, self.shapers, number))
             .collect::<anyhow::Result<_>>()?;
         let mut outcomes = CHOICES.map(|choice| (choice, Vec::new()));
-        // Flows start one after the other, and the last runs as long; what begins and ends a run takes a quarter of a minute.
+        // Flows start one after another, and the last flow runs as long; the start and the end of a run take a quarter
+        // of a minute.
         let a_round = (gap * 3 + Duration::from_secs(15)) * if self.side_by_side { 1 } else { 3 };
         let mut pace = Pace::new(runs as usize, a_round);
         let mut partial = None;
@@ -85,9 +88,9 @@ impl Riggio2013 {
                 talk(&told(run, choice, &outcome, gap));
                 Ok(outcome)
             };
-            // Interleaved or at the same time, so that what the machine does meanwhile falls on all alike.
+            // The kinds alternate or run at the same time, so other load of the machine affects all kinds equally.
             match round(&scenes, &halt, once) {
-                // A round is whole or does not count: its runs are compared with each other.
+                // An incomplete round does not count, because the runs of a round are compared with each other.
                 Err(_) if interrupt.is_asked() && run > 0 => {
                     partial = Some(format!("interrupted: {run} of {runs} runs of each kind"));
                     break;
@@ -204,7 +207,7 @@ impl Riggio2013 {
     }
 }
 
-/// One run of each kind: each in a scene of its own, or one after the other in the only one.
+/// Makes one run of each kind: each kind in its own scene, or one kind after another in the only scene.
 fn round(
     scenes: &[Scene],
     halt: &Halt,
@@ -223,7 +226,7 @@ fn round(
         threads.into_iter().map(join).collect()
     });
     let (done, mut failed): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(Result::is_ok);
-    // The one that the others gave up for says why.
+    // The error that made the other runs give up has the reason.
     failed.sort_by_key(|it| it.as_ref().is_err_and(|error| error.is::<GaveUp>()));
     match failed.into_iter().next() {
         Some(error) => error.map(|_| Vec::new()),
@@ -231,7 +234,7 @@ fn round(
     }
 }
 
-/// A run in one sentence.
+/// Describes a run in one sentence.
 fn told(run: u32, choice: Choice, outcome: &Outcome, gap: Duration) -> String {
     let name = |spine: Option<u64>| spine.map_or_else(|| "?".to_owned(), |it| format!("s{it}"));
     let idle = outcome.idle.map_or_else(|| "?".to_owned(), |idle| format!("{idle:.0}"));
@@ -269,7 +272,7 @@ fn below_nominal(runs: &[Outcome], gap: Duration) -> Option<Finding> {
     low.then(|| Finding { code: "below-nominal".to_owned(), text })
 }
 
-/// Each flow of each run that is farther than [`TOLERANCE`] from its share.
+/// The findings for each flow of each run with a difference of more than [`TOLERANCE`] from its share.
 fn off_share(runs: &[Outcome], gap: Duration) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (number, run) in runs.iter().enumerate() {
@@ -288,7 +291,8 @@ fn off_share(runs: &[Outcome], gap: Duration) -> Vec<Finding> {
     findings
 }
 
-/// What a flow is to get: what its sender bought, in Mbit/s. Its receiver bought the same, and nobody else sends there.
+/// The share of a flow: the bandwidth of the sender's VNIC in Mbit/s. The receiver's VNIC has the same bandwidth, and
+/// no other flow goes to the receiver.
 fn share(from: &str) -> f64 {
     VNICS.iter().find(|(host, ..)| *host == from).map_or(0.0, |(_, _, mbit)| *mbit as f64)
 }
@@ -348,7 +352,7 @@ fn table(outcomes: &[(Choice, Vec<Outcome>)], gap: Duration, shaped: bool) -> Ta
     table
 }
 
-/// Every sample, for those who draw it themselves.
+/// The table of all samples, for users who draw their own figures.
 fn all_samples(outcomes: &[(Choice, Vec<Outcome>)], gap: Duration) -> Table {
     let mut table =
         Table::new(["paths", "run", "from", "to", "second", "frames_mbit_s", "payload_mbit_s"]);
@@ -377,7 +381,7 @@ fn all_samples(outcomes: &[(Choice, Vec<Outcome>)], gap: Duration) -> Table {
     table
 }
 
-/// A flow's mean rate once all three run and have settled: the last two thirds of that time.
+/// The mean rate of a flow when all three flows run and have settled: over the last two thirds of that time.
 fn settled(flows: &[Vec<f64>; 3], flow: usize, gap: Duration) -> f64 {
     let count = (gap.as_secs() * 2 / 3 / u64::from(SAMPLE)).max(1) as usize;
     let Some(samples) = flows.get(flow) else { return 0.0 };
@@ -388,7 +392,7 @@ fn total(flows: &[Vec<f64>; 3], gap: Duration) -> f64 {
     (0..FLOWS.len()).map(|flow| settled(flows, flow, gap)).sum()
 }
 
-/// What all flows get together, sample by sample.
+/// The sum of the rates of all flows, sample by sample.
 fn aggregate(run: &Outcome, gap: Duration) -> Vec<f64> {
     let per_gap = (gap.as_secs() / u64::from(SAMPLE)) as usize;
     (0..per_gap * 3)
@@ -421,7 +425,7 @@ fn per_flow(runs: &[Outcome], gap: Duration) -> Vec<Line> {
         .collect()
 }
 
-/// Means over runs, at the end of each sample.
+/// The means over runs, at the end of each sample.
 fn over_time(runs: &[Vec<f64>], start: f64) -> Vec<(f64, f64)> {
     let longest = runs.iter().map(Vec::len).min().unwrap_or(0);
     (0..longest)
@@ -432,7 +436,7 @@ fn over_time(runs: &[Vec<f64>], start: f64) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// A folder for logs, removed in the end.
+/// A temporary folder for logs; removed at the end.
 struct Work(PathBuf);
 
 impl Work {
@@ -446,7 +450,7 @@ impl Work {
 impl Drop for Work {
     fn drop(&mut self) {
         let path: &Path = &self.0;
-        // It is in the folder for temporary files: whatever is left goes some day.
+        // The folder is in the system's temporary folder, which the system cleans up later.
         let _ = fs::remove_dir_all(path);
     }
 }
@@ -470,7 +474,7 @@ mod tests {
         Outcome { wire: [vec![a; 9], vec![e; 6], vec![c; 3]], ..Outcome::default() }
     }
 
-    /// A flow's distance from its share and the sum are two things.
+    /// A flow's difference from its share and the sum of all flows are separate findings.
     #[test]
     fn what_misses_the_goal_is_found() {
         for (rates, below, off) in [

@@ -1,12 +1,14 @@
-//! One run: the paper's network, two tenants with their controllers, three flows that start one after the other.
+//! Makes one run: the paper's network, two tenants with their controllers, and three flows that start one after
+//! another.
 //!
 //! ```text
 //!   iperf3 A ─▶ B, E ─▶ F, C ─▶ D     Open vSwitch in a lab: leaves s3, s4, spines s1, s2, 10 Mbit/s links
 //!   s1 .. s4 ──▶ weir serve ──▶ red's os-ken (A, B), blue's os-ken (C, D, E, F)
-//!   A .. F are in their tenant's VLAN; an agent on a thread of the scene's shapes what they send to what they bought
+//!   A .. F are in their tenant's VLAN; an agent on a thread of the scene shapes their traffic to the VNICs' rates
 //! ```
 //!
-//! Scenes stand side by side: each has a lab, an agent, and for each run a hypervisor and controllers of its own.
+//! Several scenes can run at the same time. Each scene has its own lab and agent, and for each run its own hypervisor
+//! and controllers.
 
 use crate::vnics::{VNICS, settings};
 use agent::Tagging;
@@ -27,20 +29,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// From whom to whom, and after how many gaps it starts.
+/// The sender, the receiver, and the number of gaps before the start of the flow.
 pub(super) const FLOWS: [(&str, &str, u32); 3] = [("A", "B", 0), ("E", "F", 1), ("C", "D", 2)];
-/// Tenants are told apart by these, as in the paper.
+/// The VLANs that distinguish the tenants, as in the paper.
 const VLANS: [(&str, u16); 2] = [("red", 10), ("blue", 20)];
-/// Between two samples, in seconds, as in the paper.
+/// The time between two samples in seconds, as in the paper.
 pub(super) const SAMPLE: u32 = 2;
 const SWITCHES: usize = 4;
-/// Directions of links that a controller must have found before the flows start.
+/// The number of link directions that a controller must have discovered before the flows start.
 const LINKS: usize = 8;
-/// On a busy machine a controller takes its time to start.
+/// On a busy machine, a controller starts slowly.
 const PATIENCE: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(50);
 
-/// The applications that the controllers run, so that it works without the repository.
+/// The applications of the controllers. The binary contains the files and does not need the repository.
 const OS_KEN: [(&str, &str); 8] = [
     ("run.py", include_str!("../../../../examples/os-ken/run.py")),
     ("events.py", include_str!("../../../../examples/os-ken/events.py")),
@@ -52,19 +54,19 @@ const OS_KEN: [(&str, &str); 8] = [
     ("multipath_13.py", include_str!("../../../../examples/os-ken/multipath_13.py")),
 ];
 
-/// How controllers choose among paths.
+/// The path choice of controllers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Choice {
-    /// By the labels that Weir tells them.
+    /// By the link labels of Weir.
     Labels,
-    /// Blindly, each path as likely as the other.
+    /// Without labels, at random: each path has the same probability.
     Random,
-    /// Blindly, all the same: the worst case.
+    /// Without labels, all controllers choose the same path: the worst case.
     Same,
 }
 
 impl Choice {
-    /// For people.
+    /// The name for people.
     pub(super) fn name(self) -> &'static str {
         match self {
             Choice::Labels => "with labels",
@@ -82,29 +84,30 @@ impl Choice {
     }
 }
 
-/// The form in which labels are told.
+/// The form of link labels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// OpenFlow 1.0 with the paper's field.
+    /// OpenFlow 1.0 with the field of the paper.
     V1_0,
-    /// OpenFlow 1.3, as the ports' speed.
+    /// OpenFlow 1.3; the label is the speed of the port.
     V1_3,
 }
 
-/// What one run measured.
+/// The measurements of one run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Outcome {
-    /// By flow: Mbit/s of frames that came in at the receiver's interface, for each sample from the flow's start.
+    /// For each flow: the Mbit/s of frames that arrived at the receiver's interface, for each sample from the flow's
+    /// start.
     pub(super) wire: [Vec<f64>; 3],
-    /// By flow: Mbit/s that the receiver's TCP got, likewise.
+    /// For each flow: the Mbit/s that the receiver's TCP received, for each sample from the flow's start.
     pub(super) goodput: [Vec<f64>; 3],
     /// The spine that each flow took.
     pub(super) spines: [Option<u64>; 3],
-    /// Percent of the processors' time that was idle.
+    /// The percentage of idle processor time.
     pub(super) idle: Option<f64>,
 }
 
-/// When to give up: somebody asked for it, or something failed beside this.
+/// The conditions to give up: the user asks for the end, or another scene failed.
 #[derive(Clone)]
 pub(super) struct Halt {
     interrupt: Interrupt,
@@ -112,12 +115,12 @@ pub(super) struct Halt {
 }
 
 impl Halt {
-    /// When this is asked for, or [`Halt::fail`] is called.
+    /// A halt that is set by `interrupt` or by [`Halt::fail`].
     pub(super) fn new(interrupt: Interrupt) -> Halt {
         Halt { interrupt, failed: Arc::default() }
     }
 
-    /// From now on all who look give up.
+    /// From now on, every check makes the caller give up.
     pub(super) fn fail(&self) {
         self.failed.store(true, Ordering::SeqCst);
     }
@@ -129,7 +132,7 @@ impl Halt {
     }
 }
 
-/// What ended this run failed elsewhere.
+/// The error of a run that ended because another scene failed.
 #[derive(Debug)]
 pub(super) struct GaveUp;
 
@@ -141,7 +144,7 @@ impl std::fmt::Display for GaveUp {
 
 impl std::error::Error for GaveUp {}
 
-/// The network, which serves for many runs.
+/// The network of many runs.
 pub(super) struct Scene {
     shapers: Option<Shapers>,
     _tagged: Vec<Tagging>,
@@ -151,7 +154,7 @@ pub(super) struct Scene {
     python: std::path::PathBuf,
 }
 
-/// An agent at work.
+/// A running agent.
 struct Shapers {
     stop: Arc<AtomicBool>,
     work: Option<JoinHandle<anyhow::Result<()>>>,
@@ -180,20 +183,20 @@ impl Shapers {
 impl Drop for Shapers {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::SeqCst);
-        // The lab goes next, and every interface with it: what could not be given back does not matter.
+        // The lab with all its interfaces is removed next: an error here has no effect.
         let _ = self.work.take().map(JoinHandle::join);
     }
 }
 
 impl Scene {
-    /// Removes what killed runs left.
+    /// Removes the labs of killed runs.
     pub(super) fn clear() -> anyhow::Result<()> {
         let cleared = Lab::down_abandoned(&StateDirectory::default());
         cleared.context("cannot clear old labs").map(drop)
     }
 
-    /// Needs root, Open vSwitch, iperf3 and os-ken; says what is missing. `number` tells scenes that stand side by side
-    /// apart.
+    /// Needs root, Open vSwitch, iperf3 and os-ken; the error names the missing program. `number` distinguishes scenes
+    /// that run at the same time.
     pub(super) fn up(form: Form, shaped: bool, number: usize) -> anyhow::Result<Scene> {
         let (python, _) = os_ken_python().with_context(no_os_ken)?;
         let topology = Topology::builtin("isolation2013")?;
@@ -216,7 +219,8 @@ impl Scene {
         Ok(Scene { shapers, _tagged: tagged, lab, network, form, python })
     }
 
-    /// Three flows, the second and the third each `gap` after the one before, all for as long again.
+    /// Runs three flows. The second flow and the third flow start one `gap` after the flow before; then all flows run
+    /// for one more `gap`.
     pub(super) fn run(
         &self,
         choice: Choice,
@@ -275,7 +279,7 @@ impl Scene {
             .collect();
         let mut command = Command::new(&self.python);
         command.arg(work.join("run.py")).arg(match (choice, self.form) {
-            // Blind, it has no use for a field that nobody sends.
+            // Without labels, the controller does not need the label field.
             (Choice::Labels, Form::V1_0) => "multipath_10",
             (_, Form::V1_0) => "multipath_blind",
             (_, Form::V1_3) => "multipath_13",
@@ -345,7 +349,7 @@ impl Scene {
         self.network.host(mac).map_err(|error| anyhow::anyhow!("{error}"))
     }
 
-    /// What every flow got: of frames, and of TCP's payload.
+    /// Runs the flows and returns the rates of each flow: of frames, and of TCP payload.
     fn flows(&self, gap: Duration, work: &Path, halt: &Halt) -> anyhow::Result<Measured> {
         let started = Instant::now();
         let mut meters = Vec::new();
@@ -356,7 +360,7 @@ impl Scene {
         let mut servers = Vec::new();
         for (from, to, after) in FLOWS {
             wait_until(halt, started + gap * after, &mut meters)?;
-            // The receiver asks for the flow, so that what is reported is what it got.
+            // The client runs at the receiver, so the report of the client has the received bytes.
             let log = work.join(format!("iperf-{from}.log"));
             let mut server = self.lab.command(from, "iperf3")?;
             server.args(["--server", "--one-off", "--forceflush"]);
@@ -372,12 +376,12 @@ impl Scene {
             let mut client = self.lab.command(to, "iperf3")?;
             client.args(["--client", &address, "--reverse", "--json", "--time", &seconds]);
             client.args(["--interval", &SAMPLE.to_string(), "--connect-timeout", "5000"]);
-            // Enough for 10 Mbit/s, too little to fill the links' queues with seconds.
+            // The window is enough for 10 Mbit/s, and too small to fill the links' queues with seconds of data.
             client.args(["--window", "256K"]).env("LC_ALL", "C");
             let log = work.join(format!("iperf-{to}.json"));
             clients.push(Process::start(&mut client, log)?);
         }
-        // Every flow began a little later than its time, so all still run then.
+        // Every flow began a little late, so all flows still run at this time.
         wait_until(halt, started + gap * 3, &mut meters)?;
         meters.iter_mut().try_for_each(Meter::read)?;
         let end = Instant::now() + PATIENCE;
@@ -400,7 +404,7 @@ impl Scene {
     }
 }
 
-/// Puts what a host sends into its tenant's VLAN.
+/// Puts the traffic of a host into its tenant's VLAN.
 fn tag(lab: &Lab, host: &str, tenant: &str) -> anyhow::Result<Tagging> {
     let (_, vlan) =
         VLANS.into_iter().find(|(of, _)| *of == tenant).context("a tenant without a VLAN")?;
@@ -410,9 +414,10 @@ fn tag(lab: &Lab, host: &str, tenant: &str) -> anyhow::Result<Tagging> {
 
 type Measured = ([Vec<f64>; 3], [Vec<f64>; 3]);
 
-/// Counts frames that come in at a host, from sample to sample.
+/// Counts received frames at a host, from sample to sample.
 ///
-/// The kernel counts a frame of a veth pair with its Ethernet header, without the checksum, as HTB counts it.
+/// The kernel counts a frame of a veth pair with its Ethernet header and without the checksum; HTB counts in the same
+/// way.
 struct Meter {
     namespace: String,
     begin: Instant,
@@ -425,7 +430,7 @@ impl Meter {
         Meter { namespace, begin, next: begin, read: Vec::new() }
     }
 
-    /// Reads the counter, if it is time.
+    /// Reads the counter, if the time for a sample has come.
     fn look(&mut self) -> anyhow::Result<()> {
         let now = Instant::now();
         if now < self.next {
@@ -438,7 +443,7 @@ impl Meter {
     }
 
     fn read(&mut self) -> anyhow::Result<()> {
-        // The thread's: it is in the host's namespace, the process is not.
+        // The path names the thread: the thread is in the host's namespace, and the process is not.
         let read = || fs::read_to_string("/proc/thread-self/net/dev");
         let text = packet::in_namespace(&self.namespace, read)?.context("cannot read counters")?;
         let bytes = received(&text, "eth0").context("the kernel counts nothing at eth0")?;
@@ -446,7 +451,7 @@ impl Meter {
         Ok(())
     }
 
-    /// Mbit/s of each sample until `end`. A counter that was read late is reckoned back to its time.
+    /// The Mbit/s of each sample until `end`. A late reading of the counter is interpolated to its intended time.
     fn rates(&self, end: Instant) -> Vec<f64> {
         let sample = Duration::from_secs(SAMPLE.into());
         let count = (end - self.begin).as_secs() / u64::from(SAMPLE);
@@ -473,14 +478,14 @@ impl Meter {
     }
 }
 
-/// The bytes that an interface received, from what the kernel says of all.
+/// The received bytes of an interface, from the kernel's table of all interfaces.
 fn received(table: &str, interface: &str) -> Option<u64> {
     let mut rows = table.lines().filter_map(|line| line.split_once(':'));
     let (_, counters) = rows.find(|(name, _)| name.trim() == interface)?;
     counters.split_whitespace().next()?.parse().ok()
 }
 
-/// Mbit/s by interval, from a report of iperf3.
+/// The Mbit/s of each interval in a report of iperf3.
 fn samples(report: &str) -> anyhow::Result<Vec<f64>> {
     let json: Value = serde_json::from_str(report).with_context(|| {
         format!("iperf3 said: {}", report.chars().take(300).collect::<String>())
@@ -491,7 +496,7 @@ fn samples(report: &str) -> anyhow::Result<Vec<f64>> {
     let intervals = json.get("intervals").and_then(Value::as_array);
     let rate = |interval: &Value| {
         let sum = interval.get("sum")?;
-        // What is left over in the end may be some milliseconds, whose rate says nothing.
+        // The last interval may have only some milliseconds; the rate of such an interval has no meaning.
         let whole = sum.get("seconds")?.as_f64()? > f64::from(SAMPLE) / 2.0;
         sum.get("bits_per_second")?.as_f64().filter(|_| whole)
     };
@@ -500,14 +505,14 @@ fn samples(report: &str) -> anyhow::Result<Vec<f64>> {
     if rates.is_empty() { bail!("iperf3 reports no interval") } else { Ok(rates) }
 }
 
-/// The spine on the path that a controller chose.
+/// The spine on the path that a controller chose for a flow.
 fn spine(said: &str, from: &str, to: &str) -> Option<u64> {
     let path =
         events(said, "path").find(|event| event["source"] == from && event["destination"] == to)?;
     path.get("hops")?.get(1)?.get(0)?.as_u64()
 }
 
-/// The events of one kind that an application printed.
+/// The events of one kind in the output of an application.
 fn events<'a>(said: &'a str, kind: &'a str) -> impl Iterator<Item = Value> + 'a {
     let lines = said.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     lines.filter(move |event| event.get("event").and_then(Value::as_str) == Some(kind))
@@ -529,7 +534,7 @@ fn wait(
     Ok(())
 }
 
-/// Meters go on counting meanwhile, and once more when it is over.
+/// Waits until `when`. The meters count during the wait and once more at the end.
 fn wait_until(halt: &Halt, when: Instant, meters: &mut [Meter]) -> anyhow::Result<()> {
     while Instant::now() < when {
         halt.check()?;
@@ -543,7 +548,7 @@ fn wait_until(halt: &Halt, when: Instant, meters: &mut [Meter]) -> anyhow::Resul
 mod tests {
     use super::*;
 
-    /// Whatever was read late, there are as many samples, and all bytes are in them.
+    /// Late readings change neither the number of samples nor the sum of the bytes.
     #[test]
     fn samples_keep_their_times() {
         let begin = Instant::now();

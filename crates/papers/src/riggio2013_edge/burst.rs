@@ -1,11 +1,12 @@
-//! How long a burst of UDP at ten times its share is felt by a neighbour's TCP.
+//! Measures how long a burst of UDP at ten times its share affects a neighbour's TCP.
 //!
-//! Three hosts on a switch, all links and VNICs 50 Mbit/s, all one tenant's. h1 sends TCP to h3 all the time; h2 sends UDP
-//! to h3, 250 Mbit/s where its share is 25, for three seconds, again and again. What h3's TCP gets is counted by tenths of
-//! a second, of which each is 206 segments: a machine that stands still for five milliseconds takes a twentieth of one, and a
-//! connection that lost something then needs its time. So a tenth counts only if the machine did not stand still in it
-//! or shortly before, as a [`Watch`] sees by interrupts that no packet holds up; and there is a third case, in which h1 has bought
-//! those 25 Mbit/s and is alone: what its TCP lacks there no neighbour took.
+//! Three hosts of one tenant are on a switch; all links and VNICs have 50 Mbit/s. h1 sends TCP to h3 all the time. h2
+//! sends UDP to h3 for three seconds, again and again, at 250 Mbit/s; h2's share is 25 Mbit/s. The experiment counts
+//! h3's TCP goodput in tenths of a second. A tenth has 206 segments: a machine that stands still for five milliseconds
+//! takes a twentieth of a tenth, and a connection with a loss then needs time to recover. Therefore a tenth counts only
+//! if the machine did not stand still during the tenth or shortly before. A [`Watch`] detects this by interrupts that
+//! no packet delays. In a third case, h1 has a bandwidth of 25 Mbit/s and is alone: no neighbour causes the missing
+//! goodput of that case.
 
 use super::standstill::Watch;
 use super::threads::{Ending, wait};
@@ -27,27 +28,28 @@ const LINK: u64 = 50 * MBIT;
 const SENT: u64 = 10 * LINK / 2;
 const EVERY: Duration = Duration::from_millis(5);
 const TENTH: Duration = Duration::from_millis(100);
-/// Tenths that are counted before a burst and while it lasts.
+/// The number of tenths before a burst and during a burst.
 const BEFORE: usize = 5;
 const DURING: usize = 30;
-/// Between bursts, until TCP has its link again.
+/// The pause between bursts, in which TCP gets its link back.
 const PAUSE: Duration = Duration::from_secs(2);
-/// A tenth does not count if the machine stood still for longer than this, together, in it or so long before.
+/// A tenth does not count if the machine stood still for longer than `STILL` in total, during the tenth or the time
+/// `SHORTLY` before.
 const STILL: Duration = Duration::from_millis(2);
 const SHORTLY: Duration = Duration::from_millis(500);
-/// Half of the link, of which 1,448 bytes of each frame's 1,514 are TCP's payload.
+/// Half of the link; of each frame's 1,514 bytes, 1,448 bytes are TCP payload.
 const GUARANTEE: f64 = 25.0 * 1448.0 / 1514.0;
 const WANTED: f64 = 0.95 * GUARANTEE;
 
-/// Above the table.
+/// The heading of the table.
 pub(super) const HEADING: &str = "A neighbour's TCP beside UDP at ten times its share: Mbit/s of payload; the guarantee is 23.91";
 
-/// A tenth of a second.
+/// A measurement over a tenth of a second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Tenth {
-    /// TCP's goodput in Mbit/s.
+    /// The goodput of TCP in Mbit/s.
     rate: f64,
-    /// How long the machine stood still in it and shortly before.
+    /// The time that the machine stood still during the tenth and shortly before.
     stood: Duration,
 }
 
@@ -57,7 +59,7 @@ impl Tenth {
     }
 }
 
-/// Tenth by tenth.
+/// The tenths before a burst and during the burst.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Burst {
     before: Vec<Tenth>,
@@ -65,18 +67,18 @@ pub(super) struct Burst {
 }
 
 impl Burst {
-    /// After the first tenth of a second.
+    /// The tenths after the burst's first tenth.
     fn later(&self) -> &[Tenth] {
         self.during.get(1..).unwrap_or_default()
     }
 }
 
-/// Who sends beside TCP, and what holds it off.
+/// The traffic besides TCP, and its limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Case {
     Bare,
     Shaped,
-    /// Nobody: TCP has its guarantee and no more.
+    /// No other traffic: TCP has its guarantee and no more.
     Alone,
 }
 
@@ -92,7 +94,7 @@ impl Case {
     }
 }
 
-/// Runs so many bursts in a lab of its own. Needs root and Open vSwitch.
+/// Makes `bursts` bursts in a lab of its own. Needs root and Open vSwitch.
 pub(super) fn measure(
     case: Case,
     bursts: u32,
@@ -152,7 +154,7 @@ pub(super) fn measure(
     Ok(measured)
 }
 
-/// Without one, every tenth counts.
+/// Starts a watch. Without a watch, every tenth counts.
 fn watch() -> anyhow::Result<Option<Watch>> {
     let watch = Watch::start();
     if let Err(error) = &watch {
@@ -162,7 +164,7 @@ fn watch() -> anyhow::Result<Option<Watch>> {
     Ok(watch.ok())
 }
 
-/// Counts what arrives, tenth by tenth.
+/// Counts the arriving bytes, tenth by tenth.
 struct Meter<'a> {
     arrived: &'a AtomicU64,
     watch: Option<&'a Watch>,
@@ -175,7 +177,7 @@ impl<'a> Meter<'a> {
         Meter { arrived, watch, before: arrived.load(Ordering::SeqCst), looked: Instant::now() }
     }
 
-    /// The tenth of a second that follows, or a little more.
+    /// Measures the next tenth of a second, or a little more.
     fn tenth(&mut self) -> Tenth {
         std::thread::sleep(TENTH.saturating_sub(self.looked.elapsed()));
         let (now, arrived) = (Instant::now(), self.arrived.load(Ordering::SeqCst));
@@ -187,13 +189,13 @@ impl<'a> Meter<'a> {
     }
 }
 
-/// What counts of the tenths after a burst's first.
+/// The counting rates of the tenths after a burst's first tenth.
 fn later(bursts: &[Burst]) -> Vec<f64> {
     let all = bursts.iter().flat_map(|burst| burst.later());
     all.filter(|tenth| tenth.counts()).map(|tenth| tenth.rate).collect()
 }
 
-/// What does not.
+/// The rates of the tenths that do not count.
 fn left_out(bursts: &[Burst]) -> Vec<f64> {
     let all = bursts.iter().flat_map(|burst| burst.later());
     all.filter(|tenth| !tenth.counts()).map(|tenth| tenth.rate).collect()
@@ -224,8 +226,9 @@ pub(super) fn point(case: Case, bursts: &[Burst]) -> Point {
     point
 }
 
-/// Tenths after the first in which TCP beside a burst had less than 95 % of what it is guaranteed, and how often that
-/// happens without a neighbour, which excuses nothing; and whether the machine stood still so often that too little is left.
+/// Finds tenths after the first tenth in which TCP during a burst had less than 95 % of its guarantee. The text also
+/// has the number of such tenths without a neighbour, for information only. Another finding: the machine stood still so
+/// often that too few tenths count.
 pub(super) fn findings(measured: &[(Case, Vec<Burst>)]) -> Vec<Finding> {
     let of = |case| {
         let found = measured.iter().find(|(other, _)| *other == case);
@@ -285,7 +288,7 @@ pub(super) fn table(measured: &[(Case, Vec<Burst>)]) -> Table {
     table
 }
 
-/// Mean over bursts, and the lowest, by time since the burst began.
+/// The mean over bursts, and the minimum, against the time since the start of the burst.
 pub(super) fn figure(measured: &[(Case, Vec<Burst>)]) -> Figure {
     let mut lines = Vec::new();
     for (case, bursts) in measured {
@@ -295,7 +298,7 @@ pub(super) fn figure(measured: &[(Case, Vec<Burst>)]) -> Figure {
                     |burst: &Burst| burst.before.iter().chain(&burst.during).nth(index).copied();
                 let counting = bursts.iter().filter_map(of).filter(Tenth::counts);
                 let values: Vec<f64> = counting.map(|tenth| tenth.rate).collect();
-                // At the end of its tenth, counted from the burst's start.
+                // The point is at the end of its tenth; the time starts with the burst.
                 Some(((index as f64 + 1.0 - BEFORE as f64) * 100.0, pick(&values)?))
             };
             (0..BEFORE + DURING).filter_map(at).collect()
@@ -330,7 +333,7 @@ pub(super) fn figure(measured: &[(Case, Vec<Burst>)]) -> Figure {
     }
 }
 
-/// Every tenth, for those who draw it themselves.
+/// The table of all tenths, for users who draw their own figures.
 pub(super) fn tenths(measured: &[(Case, Vec<Burst>)]) -> Table {
     let mut table = Table::new(["case", "burst", "end_ms", "tcp_mbit_s", "stood_still_ms"]);
     for (case, bursts) in measured {
@@ -351,7 +354,7 @@ pub(super) fn tenths(measured: &[(Case, Vec<Burst>)]) -> Table {
 mod tests {
     use super::*;
 
-    /// Of so much, and with the machine standing still in every tenth that is negative.
+    /// A burst with these rates; in a tenth with a negative rate, the machine stands still.
     fn burst(during: &[f64]) -> Burst {
         let tenth = |rate: f64| Tenth {
             rate: rate.abs(),
@@ -372,7 +375,7 @@ mod tests {
             (&[23.5, -12.0, 22.0], &["below-guarantee"], "1 of 1"),
             (&[23.5, -12.0, -23.0, 23.5], &["machine-stood-still"], "2 of 3"),
         ] {
-            // However it is alone.
+            // The rates of TCP alone have no effect on the findings.
             let alone = vec![burst(&[23.5, 22.0, 22.0, 22.0])];
             let measured = [(Case::Shaped, vec![burst(during)]), (Case::Alone, alone)];
             let found = findings(&measured);

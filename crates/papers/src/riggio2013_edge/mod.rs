@@ -1,4 +1,5 @@
-//! The example of section II of *The Price of Virtualization* (2013), in Mbit/s instead of Gbit/s, with bursty UDP.
+//! Measures the example of section II of *The Price of Virtualization* (2013), in Mbit/s instead of Gbit/s, with bursty
+//! UDP.
 //!
 //! ```text
 //!        s1 ─────── s2            spines                    VNICs: A, B 8 (red)
@@ -10,15 +11,17 @@
 //! A   C          B   D            A → B and E → F: TCP; C → D: bursts of UDP, 6 on average, for 2 that it bought
 //! ```
 //!
-//! With these loads the paper's figures are what a plain network does: the bursts leave TCP 4 of the server's link, E → F
-//! has the other 6 of the link to s1 that A → B does not use, and all three together have 16 of 20.
+//! With these loads, a plain network has the figures of the paper. The bursts leave TCP 4 Mbit/s of the server's link.
+//! E → F has the other 6 Mbit/s of the link to s1, which A → B does not use. All three flows together have 16 of 20
+//! Mbit/s.
 //!
-//! Without labels the red and the blue controller both choose s1, for A → B and E → F (figure 1d); C → D goes by s2. With
-//! labels E → F has s2 to itself and C → D goes by s1 (figure 2c). The paths are written onto the switches as the figures
-//! show them; that controllers find them by labels is the experiment of section V. Shapers are [`agent::edge`]'s.
+//! Without labels, the red controller and the blue controller both choose s1, for A → B and E → F (figure 1d); C → D
+//! goes through s2. With labels, E → F has s2 alone, and C → D goes through s1 (figure 2c). The experiment installs the
+//! paths of the figures on the switches. The experiment of section V tests controllers that find the paths with labels.
+//! The shapers are those of [`agent::edge`].
 //!
-//! [`measure`] runs one of the four combinations on a lab of its own, `burst` how long a neighbour feels a
-//! burst; [`Riggio2013Edge`] runs them all.
+//! [`measure`] runs one of the four combinations in a lab of its own. The module `burst` measures how long a burst
+//! affects a neighbour. [`Riggio2013Edge`] runs all these measurements.
 
 mod burst;
 mod standstill;
@@ -40,27 +43,28 @@ use threads::{Ending, wait};
 use traffic::{Udp, connect, read, write};
 
 const MBIT: u64 = 1_000_000;
-/// Shapers and queues settle within less.
+/// Shapers and queues settle in less than this time.
 const SETTLE: Duration = Duration::from_secs(2);
-/// What a burst takes with what is before and after it, more or less.
+/// The approximate time of a burst with its preparation and its end.
 const A_BURST: Duration = Duration::from_secs(4);
 
-/// From, to.
+/// The sender and the receiver of each flow.
 const FLOWS: [(&str, &str); 3] = [("A", "B"), ("C", "D"), ("E", "F")];
-/// What C sends: three times what it bought, all that A is to leave; and how often it sends a burst.
+/// The rate of C's bursts, three times the bandwidth of C's VNIC, and the time between bursts. The bursts leave A only
+/// the rest of the link.
 const BURSTS: (u64, Duration) = (6 * MBIT, Duration::from_millis(20));
 
-/// Which remedies are at work.
+/// The active remedies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Remedies {
-    /// Paths as controllers choose them who see link labels.
+    /// Paths are those of controllers that see link labels.
     pub labels: bool,
-    /// Senders are shaped to their VNICs' bandwidths, and to their shares of congested receivers.
+    /// Shapers limit senders to their VNICs' bandwidths, and to their shares of congested receivers.
     pub shapers: bool,
 }
 
 impl Remedies {
-    /// The four combinations, none first.
+    /// The four combinations; the first combination has no remedy.
     pub const ALL: [Remedies; 4] = [
         Remedies { labels: false, shapers: false },
         Remedies { labels: false, shapers: true },
@@ -78,24 +82,24 @@ impl Remedies {
     }
 }
 
-/// What arrives, in Mbit/s of whole frames.
+/// The arriving rates of the flows, in Mbit/s of whole frames.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shares {
-    /// A → B, which bought 8.
+    /// A → B; the VNICs have 8 Mbit/s.
     pub a_b: f64,
-    /// C → D, which bought 2.
+    /// C → D; the VNICs have 2 Mbit/s.
     pub c_d: f64,
-    /// E → F, which bought 10.
+    /// E → F; the VNICs have 10 Mbit/s.
     pub e_f: f64,
 }
 
 impl Shares {
-    /// As the paper reckons them for case 1d.
+    /// The paper's calculation for case 1d.
     pub const PUBLISHED: Shares = Shares { a_b: 4.0, c_d: 6.0, e_f: 6.0 };
-    /// And for 2c.
+    /// The paper's calculation for case 2c.
     pub const PUBLISHED_WITH_BOTH: Shares = Shares { a_b: 8.0, c_d: 2.0, e_f: 10.0 };
 
-    /// All together, of 20.
+    /// The sum of all flows, at most 20 Mbit/s.
     pub fn total(&self) -> f64 {
         self.a_b + self.c_d + self.e_f
     }
@@ -104,7 +108,7 @@ impl Shares {
         [("A→B", self.a_b), ("C→D", self.c_d), ("E→F", self.e_f)]
     }
 
-    /// Those that are more than 5 % from what was bought.
+    /// The findings for flows with a difference of more than 5 % from their VNICs' bandwidth.
     fn off_share(&self) -> Vec<Finding> {
         let bought = Shares::PUBLISHED_WITH_BOTH.rates().map(|(_, rate)| rate);
         let pairs = self.rates().into_iter().zip(bought);
@@ -122,17 +126,17 @@ impl Shares {
 /// The experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Riggio2013Edge {
-    /// How long each of the four cases is measured, in seconds.
+    /// The duration of each of the four cases, in seconds.
     pub seconds: u32,
-    /// Bursts of UDP, without and with shapers each, and as many times without any.
+    /// The number of bursts of UDP without shapers, and with shapers; also the number of measurements without bursts.
     pub bursts: u32,
 }
 
 impl Riggio2013Edge {
-    /// Makes labs, and measures. `talk` is told what is being done.
+    /// Makes labs, and measures. The run calls `talk` with progress messages.
     ///
     /// # Errors
-    /// What the labs or the agent lack; [`Interrupted`] if nothing was measured by then.
+    /// The missing features of the labs or the agent; [`Interrupted`] if there are no measurements yet.
     ///
     /// [`Interrupted`]: lab::Interrupted
     pub fn run(
@@ -242,10 +246,10 @@ fn figure(measured: &[(Remedies, Shares)]) -> Figure {
     }
 }
 
-/// Runs the example in a lab of its own, for so long, and tells what arrived. Needs root and Open vSwitch.
+/// Runs the example in a lab of its own for `time`, and returns the arriving rates. Needs root and Open vSwitch.
 ///
 /// # Errors
-/// What the lab or the agent lacks, and [`lab::Interrupted`].
+/// The missing features of the lab or the agent, and [`lab::Interrupted`].
 pub fn measure(
     remedies: Remedies,
     time: Duration,
@@ -267,7 +271,7 @@ pub fn measure(
     let stop = AtomicBool::new(false);
     let (on, arrived) = (AtomicBool::new(true), AtomicU64::new(0));
     let shares = std::thread::scope(|scope| -> anyhow::Result<Shares> {
-        // Whatever happens below, the threads end.
+        // The threads end on every return and error below.
         let _end = Ending { stop: &stop, on: &on };
         let agent = edge.as_mut().map(|edge| {
             let stop = &stop;
@@ -300,7 +304,8 @@ pub fn measure(
     Ok(shares)
 }
 
-/// Ports count in the order of the links: at s5 and s6 the hosts come first, at s3 and s4 the server, the host, s1, s2.
+/// The ports of a switch are in the order of the links: at s5 and s6 the hosts come first; at s3 and s4 the order is
+/// the server, the host, s1, s2.
 fn topology() -> anyhow::Result<Topology> {
     let rate = Some(Rate::from_bits_per_second(10 * MBIT)?);
     let mut builder = Topology::builder();
@@ -349,7 +354,7 @@ fn write_paths(lab: &Lab, labels: bool) -> anyhow::Result<()> {
         for (switch, port) in hops {
             add_entry(lab, switch, mac, port)?;
         }
-        // Acknowledgements go back the same way.
+        // Acknowledgements take the same path back.
         let back = lab.topology().host(from).with_context(|| format!("no host {from}"))?.mac;
         let (down, last) = match from {
             "A" => (1, Some(1)),
@@ -373,7 +378,7 @@ fn add_entry(lab: &Lab, switch: &str, to: lab::MacAddress, port: u16) -> anyhow:
     Ok(())
 }
 
-/// Bytes that came in at B, D and F.
+/// The received bytes at B, D and F.
 fn received(lab: &Lab) -> anyhow::Result<[u64; 3]> {
     let mut found = [0; 3];
     for ((_, to), bytes) in FLOWS.into_iter().zip(&mut found) {
@@ -388,11 +393,12 @@ fn received(lab: &Lab) -> anyhow::Result<[u64; 3]> {
 mod tests {
     use super::*;
 
-    /// More than one link carries, with a margin for what had waited before.
+    /// More than the rate of one link, with a margin for frames that waited before.
     const TWO_LINKS: f64 = 10.5;
 
-    /// Both effects without, neither with; over seconds, and generously. On busy cores TCP cannot fill a link, whether others send or not,
-    /// so A → B is compared with E → F, which has a path of its own and tells what a link carries meanwhile.
+    /// Without the remedies both effects appear, and with the remedies neither effect appears, over seconds and with
+    /// generous limits. On busy cores TCP cannot fill a link, with or without other traffic. Therefore the test
+    /// compares A → B with E → F: E → F has its own path and shows the present rate of a link.
     #[test]
     fn ovs_section_two() {
         if lab::testing::skip("ovs_section_two", lab::Requirements::ALL) {
@@ -408,8 +414,8 @@ mod tests {
         assert!(without.total() < 17.5, "sub-optimal: {without:?}");
         assert!(without.a_b + without.e_f < TWO_LINKS, "on one link: {without:?}");
         assert!(without.c_d > 4.0 && without.a_b < 5.0, "unfair: {without:?}");
-        // What is asked for cannot be by chance: one link never carries so much, and beside bursts without shapers A has less than
-        // half of one. Cores that are busy for seconds only take away, so one time of five is enough.
+        // The limits exclude chance: one link never carries so much, and next to bursts without shapers A has less than
+        // half of a link. Busy cores can only reduce the rates, so one success in five attempts is enough.
         let is_shown = |with: &Shares| {
             let link = with.e_f;
             with.a_b + link > TWO_LINKS && with.a_b > 0.64 * link && with.total() > 1.85 * link
@@ -417,7 +423,8 @@ mod tests {
         let mut measured = Vec::new();
         while measured.len() < 5 && !measured.last().is_some_and(is_shown) {
             let with = shares(both);
-            // Whatever the machine, shapers let nobody send more than was bought, and bursts of UDP need no answers.
+            // On every machine, shapers limit every sender to its bandwidth, and bursts of UDP need no
+            // acknowledgements.
             assert!(with.a_b < 8.8 && (with.c_d - 2.0).abs() < 0.3, "{with:?}");
             measured.push(with);
         }

@@ -1,4 +1,5 @@
-//! When the machine stood still: a virtual one's processors are lent to others for milliseconds at a time.
+//! Detects the times at which the machine stood still: the host lends a virtual machine's processors to others for
+//! milliseconds at a time.
 //!
 //! ```text
 //!   a thread on each CPU, before all others:   sleep 1 ms ▷ sleep 1 ms ▷ sleep ────────────── 7 ms late ▷ sleep 1 ms ▷
@@ -6,9 +7,10 @@
 //!   what had the CPU:                                                  softirqs │ nobody here
 //! ```
 //!
-//! The threads look at nothing but the clock, and no ordinary one can hold them up (SCHED_FIFO). What the kernel does for
-//! packets can, a neighbour's among them. It cannot hold up the timer's interrupts, in which perf (`cpu-clock`) notes the
-//! time; so what a thread was late without any interrupt meanwhile, nobody on this machine had.
+//! The threads only read the clock, and no ordinary thread can delay the threads (SCHED_FIFO). The kernel's packet
+//! processing can delay the threads, also the processing of a neighbour's packets. Packet processing cannot delay the
+//! timer's interrupts, at which perf (`cpu-clock`) records the time. Therefore, when a thread is late and no interrupt
+//! occurred in between, nobody on this machine had the processor.
 
 use anyhow::Context;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -23,18 +25,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long the threads sleep.
+/// The sleeping time of the threads.
 const TICK: Duration = Duration::from_millis(1);
-/// From interrupt to interrupt.
+/// The time from interrupt to interrupt.
 const PERIOD: Duration = Duration::from_micros(500);
-/// What a thread or an interrupt may be late without anybody being to blame.
+/// The tolerated lateness of a thread or an interrupt.
 const TOLERATED: Duration = Duration::from_micros(500);
-/// For the interrupts of a processor until they are read, 24 bytes each: a second.
+/// The ring for the interrupts of a processor until a thread reads the ring; 24 bytes each, enough for a second.
 const RING: usize = 1 << 16;
-/// Of each processor; older ones are forgotten.
+/// The most stored standstills of each processor; the oldest are deleted.
 const MOST: usize = 10_000;
 
-/// A time in which a processor ran nobody, on the monotonic clock.
+/// A period in which a processor ran nothing of this machine, on the monotonic clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Standstill {
     began: Duration,
@@ -54,7 +56,7 @@ pub(super) struct Watch {
 
 impl Watch {
     /// # Errors
-    /// When this user may not give a thread that priority, or have interrupts noted.
+    /// When this user may not give a thread that priority, or may not record interrupts.
     pub(super) fn start() -> anyhow::Result<Watch> {
         let this = Pid::from_raw(0);
         let allowed = sched_getaffinity(this).context("cannot ask for this process's CPUs")?;
@@ -80,7 +82,7 @@ impl Watch {
         Ok(watch)
     }
 
-    /// How long the processor that stood still longest did so between these times.
+    /// The total standstill between these times, of the processor with the longest total.
     pub(super) fn stood(&self, from: Instant, to: Instant) -> Duration {
         let (from, to) = (self.monotonic(from), self.monotonic(to));
         let of_one = |found: &Found| {
@@ -101,7 +103,7 @@ impl Drop for Watch {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::SeqCst);
         for thread in self.threads.drain(..) {
-            // It cannot fail, and there is nobody to tell.
+            // The threads cannot fail, and nobody could receive an error here.
             let _ = thread.join();
         }
     }
@@ -117,7 +119,7 @@ fn prepare(cpu: usize) -> anyhow::Result<Timer> {
     sched_setaffinity(Pid::from_raw(0), &one).context("cannot choose a CPU")?;
     packet::run_first()?;
     let mut builder = Builder::new(Software::CPU_CLOCK);
-    // Whomever they interrupt.
+    // Interrupts of every process count.
     builder.one_cpu(cpu).any_pid().include_kernel();
     builder.sample_period(u64::try_from(PERIOD.as_nanos())?);
     builder.sample(SampleFlag::TIME).clockid(Clock::MONOTONIC);
@@ -149,15 +151,15 @@ fn look(stop: &AtomicBool, mut timer: Timer, found: &Mutex<VecDeque<Standstill>>
     }
 }
 
-/// The interrupts of a processor.
+/// The timer interrupts of a processor.
 struct Timer {
     sampler: Sampler,
-    /// The kernel lets no more be noted until its next own tick.
+    /// The kernel records no more interrupts until its own next tick.
     is_held_back: bool,
 }
 
 impl Timer {
-    /// Since the last call; nothing if not all were noted.
+    /// The interrupts since the last call; `None` if the kernel did not record all interrupts.
     fn interrupts(&mut self) -> Option<Vec<Duration>> {
         let mut all_noted = !self.is_held_back;
         let mut interrupts = Vec::new();
@@ -173,7 +175,7 @@ impl Timer {
     }
 }
 
-/// What there is between these times without any interrupt, though one was due.
+/// The periods between these times without any interrupt, although an interrupt was due.
 fn unattended(due: Duration, now: Duration, interrupts: &[Duration]) -> Vec<Standstill> {
     let within = interrupts.iter().copied().filter(|at| (due..now).contains(at));
     let ends = within.chain([now]);
@@ -223,7 +225,8 @@ mod tests {
     fn what_the_kernel_does_is_no_standstill() {
         let ms = |at: &u64| Duration::from_micros(*at);
         for (interrupts, expected) in [
-            // Nobody was there; or somebody, all the time, part of it, or twice.
+            // The cases: no interrupt in the period; interrupts during the whole period; interrupts during a part; two
+            // standstills.
             (&[][..], &[(10_000, 14_000)][..]),
             (&[9_000, 14_200], &[(10_000, 14_000)]),
             (&[10_400, 10_900, 11_400, 11_900, 12_400, 12_900, 13_400, 13_900], &[]),

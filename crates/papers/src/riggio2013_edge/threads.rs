@@ -1,10 +1,10 @@
-//! How a measurement waits, and how its threads end.
+//! Waits during a measurement, and ends the threads of a measurement.
 
 use lab::{Interrupt, Interrupted};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Ends the threads when the work fails, too.
+/// Ends the threads, also when the work fails.
 pub(super) struct Ending<'a> {
     pub(super) stop: &'a AtomicBool,
     pub(super) on: &'a AtomicBool,
@@ -17,7 +17,7 @@ impl Drop for Ending<'_> {
     }
 }
 
-/// Lets that time pass.
+/// Waits for `time`, or until an interrupt.
 pub(super) fn wait(time: Duration, interrupt: &Interrupt) -> Result<(), Interrupted> {
     let end = Instant::now() + time;
     while Instant::now() < end {

@@ -1,4 +1,4 @@
-//! TCP and UDP between a lab's hosts, out of this process: its sockets are in the hosts' namespaces.
+//! Sends TCP and UDP between a lab's hosts from this process: the sockets are in the hosts' namespaces.
 
 use anyhow::Context;
 use lab::Lab;
@@ -7,18 +7,18 @@ use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// What the links and VNICs count: the payload and the headers of Ethernet, IP and UDP.
+/// The sizes that links and VNICs count: a frame is the payload and the headers of Ethernet, IP and UDP.
 const PAYLOAD: usize = 1472;
 const FRAME: usize = PAYLOAD + 42;
 const PORT: u16 = 5001;
-/// How often threads that wait for the network look whether they are to end.
+/// The interval at which waiting threads check for the end.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// UDP from a host to another.
+/// UDP from one host to another host.
 pub(super) struct Udp {
     sender: UdpSocket,
     to: SocketAddr,
-    /// So that the receiver answers nothing.
+    /// The receiver's socket prevents ICMP replies.
     _receiver: UdpSocket,
 }
 
@@ -33,14 +33,14 @@ impl Udp {
         Ok(Udp { sender, to: address, _receiver: receiver })
     }
 
-    /// Sends so much of frames, a burst every so often, while `on`.
+    /// Sends frames at a rate, one burst per interval, while `on` is true.
     pub(super) fn send(&self, bits_per_second: u64, every: Duration, on: &AtomicBool) {
         let start = Instant::now();
         let mut sent = 0.0;
         while on.load(Ordering::SeqCst) {
             let due = start.elapsed().as_secs_f64() * bits_per_second as f64 / 8.0;
             while sent < due {
-                // What finds no room is lost, as it would be in a virtual machine.
+                // A frame without room in the buffer is lost, as in a virtual machine.
                 let _ = self.sender.send_to(&[0; PAYLOAD], self.to);
                 sent += FRAME as f64;
             }
@@ -49,7 +49,7 @@ impl Udp {
     }
 }
 
-/// The sender's and the receiver's end.
+/// Connects two hosts. Returns the sender's stream and the receiver's stream.
 pub(super) fn connect(lab: &Lab, from: &str, to: &str) -> anyhow::Result<(TcpStream, TcpStream)> {
     let ip = lab.topology().host(to).context("no such host")?.ip;
     let address = SocketAddr::from((ip, PORT));
@@ -62,7 +62,7 @@ pub(super) fn connect(lab: &Lab, from: &str, to: &str) -> anyhow::Result<(TcpStr
     Ok((sender, receiver))
 }
 
-/// As much as goes.
+/// Writes as much as possible until `stop`.
 pub(super) fn write(mut stream: TcpStream, stop: &AtomicBool) {
     let buffer = vec![0; 1 << 14];
     while !stop.load(Ordering::SeqCst) {
