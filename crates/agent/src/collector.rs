@@ -157,7 +157,7 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// An empty collector. A sample belongs to the first tenant whose network contains the source address of the
+    /// An empty collector. A sample belongs to the first tenant with a network that contains the source address of the
     /// sample.
     #[must_use]
     pub fn new(tenants: Vec<Tenant>, limits: Limits) -> Collector {

@@ -14,8 +14,8 @@
 //! socket's buffer and are lost; the next report replaces a lost report.
 //!
 //! The thread runs before ordinary threads where the user has the permission (`CAP_SYS_NICE`). Otherwise, on a server
-//! whose cores are full, grants would expire while the thread waits for a core. A flood of datagrams takes at most half
-//! of a core.
+//! with busy cores, grants would expire while the thread waits for a core. A flood of datagrams takes at most half of a
+//! core.
 //!
 //! When an interface goes away, or somebody removes the interface's shaper, the daemon tries again every second; the
 //! other interfaces continue. Dropping an [`Edge`] restores every interface. For an agent that was killed, a process
@@ -60,7 +60,7 @@ pub struct Site {
     pub agent: String,
     /// The network namespace of the VNIC's interface on the agent's machine; `None` is the agent's own namespace.
     pub namespace: Option<String>,
-    /// The interface at whose egress the VNIC's frames leave.
+    /// The interface through which the VNIC's frames leave at the egress.
     pub interface: String,
 }
 
@@ -124,7 +124,7 @@ pub struct Counts {
     pub oddities: Oddities,
 }
 
-/// The fallback for an interface whose agent was killed.
+/// The fallback for an interface of an agent that was killed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fallback {
     /// The interface's network namespace.
@@ -512,7 +512,8 @@ impl Wire {
     }
 }
 
-/// Gives every destination the VNIC's whole bandwidth on interfaces whose agent was killed. The result has the errors.
+/// Gives every destination the VNIC's whole bandwidth on interfaces of an agent that was killed. The result has the
+/// errors.
 pub fn fall_back(fallbacks: &[Fallback]) -> Vec<Error> {
     let one = |fallback: &Fallback| {
         let shape = fallback.shape.clone();

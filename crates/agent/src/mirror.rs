@@ -26,7 +26,7 @@ use std::net::Ipv4Addr;
 /// The registered port of VXLAN.
 pub const VXLAN_PORT: u16 = 4789;
 
-/// A share of an interface's frames, and the interface that gets clones of them.
+/// A share of an interface's frames, and the interface that gets clones of the frames.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Destination {
     /// The share of all frames, or of the tenant's frames, 0 to 1.

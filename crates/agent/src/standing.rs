@@ -1,5 +1,5 @@
-//! Samplers that run until they are closed, beside the other tasks of an agent: Weir's own samplers on interfaces, and
-//! Open vSwitch's sFlow on bridges.
+//! Samplers that run until the agent closes the samplers, beside the other tasks of an agent: Weir's own samplers on
+//! interfaces, and Open vSwitch's sFlow on bridges.
 //!
 //! ```text
 //!   Standing ──▶ thread per sampler:  OwnSampler: ring ──▶ Exporter ══ UDP ══▶ collector       (opened again every second

@@ -108,7 +108,7 @@ impl DataSheet {
 
     /// The text of `datasheet.json`.
     pub fn to_json(&self) -> String {
-        // Serialization fails only for maps whose keys are not strings, and the data sheet has no such map.
+        // Serialization fails only for maps with keys that are not strings, and the data sheet has no such map.
         let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
         text.push('\n');
         text

@@ -189,7 +189,7 @@ pub struct Bench {
     pub dpid: u64,
     /// The data channels.
     pub channels: Vec<Channel>,
-    /// The interfaces of the switch whose counters the SNMP agent gives.
+    /// The interfaces of the switch with counters from the SNMP agent.
     pub interfaces: Vec<String>,
     /// Whether there is a switch; otherwise the testbed is two joined interfaces.
     pub has_switch: bool,

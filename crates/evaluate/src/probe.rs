@@ -1,5 +1,5 @@
-//! Defines the probes and entries of an experiment, so that they match no other traffic and no
-//! other entries.
+//! Defines the probes and entries of an experiment, which match no other traffic and no other
+//! entries.
 //!
 //! Probes have a hardware address that no host has, and every entry of an experiment matches that
 //! address. Therefore one DELETE deletes all these entries and no other entries, also in 1.0, where
@@ -56,7 +56,7 @@ pub enum MatchKind {
     Wildcard,
 }
 
-/// The match of flow `index`, whose probes arrive at the port `in_port`.
+/// The match of flow `index` for probes that arrive at the port `in_port`.
 pub fn flow_match(index: u32, kind: MatchKind, in_port: u32) -> Match {
     let headers = headers(index);
     let wildcard = Match {

@@ -1,6 +1,7 @@
 //! Flow entries independent of the OpenFlow version, written as 1.0 or 1.3.
 //!
-//! The types have only the fields of experiments, whose probes are UDP over IPv4. A field that is `None` is a wildcard.
+//! The types have only the fields of experiments; the probes of experiments are UDP over IPv4. A
+//! field that is `None` is a wildcard.
 
 use std::net::Ipv4Addr;
 

@@ -1,6 +1,6 @@
 //! Represents published values as points.
 //!
-//! A published value is a [`report::Point`] whose system has the name `NAME, published`. Therefore
+//! A published value is a [`report::Point`] with a system of the name `NAME, published`. Therefore
 //! results, tables and figures treat a published value like a measured value, and the name
 //! distinguishes the two.
 

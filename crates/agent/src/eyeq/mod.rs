@@ -17,8 +17,8 @@
 //! bandwidth from senders that want their shares. Impossible wishes are counted and treated as "everything". No grant
 //! is below about half of the share that the VNIC would have if all other VNICs sent as well.
 //!
-//! [`Control`] is the part of one agent. It has no I/O: `handle_*` are inputs, `poll_*` are outputs; the time is an
-//! argument and may jump. Start reading at [`Control`].
+//! [`Control`] is the part of one agent. The control has no I/O: `handle_*` are inputs, `poll_*` are outputs; the time
+//! is an argument and may jump. Start reading at [`Control`].
 
 mod receiver;
 mod sender;

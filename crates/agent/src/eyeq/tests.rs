@@ -377,12 +377,12 @@ fn entries_about_others_are_counted_and_no_more() {
     let report = |from, to| Message::Reports(vec![Report { from, to, bytes: 1, wish: rate }]);
     let grant = |from, to| Message::Grants(vec![Grant { from, to, rate }]);
     let misplaced = [
-        (1, report(c, a)), // not its VNIC
-        (1, report(b, c)), // not ours
+        (1, report(c, a)), // the VNIC of another agent
+        (1, report(b, c)), // no VNIC of this agent
         (1, report(stranger, a)),
         (1, report(a, a)),
-        (1, grant(b, a)), // not ours to send
-        (1, grant(a, c)), // not its to grant
+        (1, grant(b, a)), // the sender is no VNIC of this agent
+        (1, grant(a, c)), // the receiver is no VNIC of the peer
         (1, grant(a, stranger)),
         (1, Message::Rates(Vec::new())),
         (1, Message::Hello { life: 1 }),

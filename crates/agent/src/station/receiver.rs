@@ -49,7 +49,7 @@ pub struct ReceiverOptions {
 /// plan to plan.
 pub type Reporter = Arc<Mutex<Exporter>>;
 
-/// A thread that reads one interface until it is dropped.
+/// A thread that reads one interface until the receiver is dropped.
 #[derive(Debug)]
 pub struct Receiver {
     ending: Arc<AtomicBool>,
@@ -59,9 +59,9 @@ pub struct Receiver {
 
 /// The time that the thread waits for samples before the thread checks for the end.
 const PATIENCE: Duration = Duration::from_millis(50);
-/// The time to gather samples before they are processed together. The time is short: each portion of CPU time has to be
-/// shorter than the buffering of a switch's queues. At 4,300 samples per second of 12 µs each, a portion is 0.4 ms and
-/// not 2.6 ms.
+/// The time to gather samples before the thread processes the samples together. The time is short: each portion of CPU
+/// time has to be shorter than the buffering of a switch's queues. At 4,300 samples per second of 12 µs each, a portion
+/// is 0.4 ms and not 2.6 ms.
 const PORTION: Duration = Duration::from_millis(8);
 /// The lowest scheduler priority: forwarding comes before sampling.
 const NICE: i32 = 19;

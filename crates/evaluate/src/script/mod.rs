@@ -1,5 +1,6 @@
-//! User-defined experiments: a TOML file with parameters and a Rhai script that handles events, without a new build of
-//! Weir. This is the main idea of OFLOPS, whose experiments were C libraries.
+//! User-defined experiments: a TOML file with parameters and a Rhai script that handles events,
+//! without a new build of Weir. This is the main idea of OFLOPS; the experiments of OFLOPS were C
+//! libraries.
 //!
 //! A script has a function for each event that the script handles (see [`HANDLERS`]). The state of the script is
 //! `this`, which begins with the file's parameters. The commands of scripts are in `commands.rs`. Generation, capture

@@ -17,7 +17,7 @@ pub struct Agent {
     pub(crate) access: Access,
     /// The object of the CPU time; `None` for the usual objects.
     pub(crate) cpu: Option<Cpu>,
-    /// The interfaces whose counters are read, by name or number.
+    /// The interfaces with counters to read, by name or number.
     pub(crate) interfaces: Vec<String>,
 }
 

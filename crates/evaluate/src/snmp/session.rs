@@ -52,7 +52,8 @@ impl Session {
         while rows.len() < MAX_ROWS {
             let Some((oid, value)) = self.next(&last)? else { break };
             let Some([row]) = oid.parts().strip_prefix(column.parts()) else { break };
-            // Without this check, an agent whose identifiers do not increase would be asked for ever.
+            // Without this check, an agent with identifiers that do not increase would get requests
+            // for ever.
             if oid.parts() <= last.parts() {
                 return Err("tells its objects in no order".to_owned());
             }

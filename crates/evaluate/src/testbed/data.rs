@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::module::{Gauge, Generated, Traffic};
 use crate::snmp::{Oid, Value};
 
-/// An interface whose other end is a port of the switch.
+/// An interface that leads to a port of the switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataPort {
     /// The name of the interface.

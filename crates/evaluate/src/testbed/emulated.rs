@@ -109,7 +109,8 @@ impl Generator {
 }
 
 impl Emulated {
-    /// A switch whose ports 1 to n are data channels; the version `version` is already negotiated.
+    /// A switch with the ports 1 to n as data channels; the version `version` is already
+    /// negotiated.
     ///
     /// # Errors
     /// The switch does not support that version, or a planted fault ends the handshake.

@@ -8,7 +8,7 @@
 //!    /  \            /  \
 //!   s5   E         s6    F        s5: the server of A and C; s6: the server of B and D
 //!  / \            / \
-//! A   C          B   D            A → B and E → F: TCP; C → D: bursts of UDP, 6 on average, for 2 that it bought
+//! A   C          B   D            A → B and E → F: TCP; C → D: bursts of UDP, 6 on average, with a VNIC of 2
 //! ```
 //!
 //! With these loads, a plain network has the figures of the paper. The bursts leave TCP 4 Mbit/s of the server's link.
