@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// How long a request may take.
+/// The longest time of a request.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The most bytes of an answer that a client reads.
 const MOST: u64 = 1 << 20;
@@ -202,7 +202,7 @@ mod tests {
     use std::io::{Read, Write};
     use std::net::TcpListener;
 
-    /// The token is in the request, and the status tells right answers from others.
+    /// The request carries the token, and the status separates right answers from other answers.
     #[test]
     fn answers_are_counted_by_their_status() {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();

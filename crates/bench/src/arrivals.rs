@@ -1,54 +1,59 @@
-//! Arrival processes: when each message is meant to leave. Pure: nanoseconds in, nanoseconds out.
+//! Computes the intended send time of each message from an arrival process. The functions are pure:
+//! all times are numbers of nanoseconds.
 
 use fastrand::Rng;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// How a stream's intended send times are spaced.
+/// The spacing of a stream's intended send times.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arrivals {
-    /// Evenly spaced, `rate` messages per second.
+    /// The messages are evenly spaced, at `rate` messages per second.
     Constant {
         /// Messages per second.
         rate: f64,
     },
-    /// Exponentially distributed gaps with a mean of `rate` messages per second.
+    /// The gaps are distributed exponentially, with a mean rate of `rate` messages per second.
     Poisson {
         /// Messages per second.
         rate: f64,
     },
-    /// `count` messages at once, every `every_us` microseconds (perfbench's send interval).
+    /// The stream sends `count` messages at once, every `every_us` microseconds (perfbench's send
+    /// interval).
     Burst {
         /// Messages in a burst.
         count: u32,
-        /// Microseconds from one burst's start to the next one's.
+        /// Microseconds from the start of a burst to the start of the next burst.
         every_us: f64,
     },
-    /// Evenly spaced during `on_ms`, silent during `off_ms`, and so on.
+    /// The messages are evenly spaced for `on_ms`, then the stream is silent for `off_ms`, and so
+    /// on.
     OnOff {
-        /// Messages per second while on.
+        /// Messages per second during `on_ms`.
         rate: f64,
-        /// Milliseconds of sending.
+        /// The time with messages, in milliseconds.
         on_ms: f64,
-        /// Milliseconds of silence.
+        /// The time without messages, in milliseconds.
         off_ms: f64,
     },
-    /// The rate changes linearly from `from` to `to` over `over_s` seconds, then stays.
+    /// The rate changes linearly from `from` to `to` over `over_s` seconds, and then stays at `to`.
     Ramp {
         /// Messages per second at the start.
         from: f64,
         /// Messages per second at the end.
         to: f64,
-        /// Seconds from one to the other.
+        /// The time of the change, in seconds.
         over_s: f64,
     },
-    /// The rate changes in steps: (seconds since the stream's start, messages per second).
+    /// The rate changes in steps. Each step has its time (seconds since the stream's start) and its
+    /// rate (messages per second).
     Steps {
-        /// Rising times, the first one 0; a rate of 0 is silence.
+        /// The steps in rising order of time. The first time is 0. A rate of 0 means that no
+        /// messages are sent.
         steps: Vec<(f64, f64)>,
     },
-    /// A recorded sequence of send times, in nanoseconds since the stream's start, rising.
+    /// The send times are recorded, in nanoseconds since the stream's start, in rising order.
     Trace {
         /// The times.
         #[serde(default)]
@@ -57,10 +62,11 @@ pub enum Arrivals {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         file: Option<PathBuf>,
     },
-    /// As fast as the peer reads the messages. There is no schedule, so the intended time is the
-    /// actual time.
+    /// The stream sends as fast as the peer reads. There is no schedule, so the intended time is
+    /// the actual time.
     Saturate,
-    /// `outstanding` messages are kept unanswered: closed loop, cbench's latency mode with 1.
+    /// The stream keeps `outstanding` messages unanswered: a closed loop. With 1 this is cbench's
+    /// latency mode.
     Closed {
         /// Messages in flight.
         outstanding: u32,
@@ -68,7 +74,7 @@ pub enum Arrivals {
 }
 
 impl Arrivals {
-    /// The mean rate in messages per second over the first `seconds`, where there is a schedule.
+    /// The mean rate in messages per second over the first `seconds`; `None` without a schedule.
     #[must_use]
     pub fn mean_rate(&self, seconds: f64) -> Option<f64> {
         match self {
@@ -86,7 +92,7 @@ impl Arrivals {
         }
     }
 
-    /// The highest rate in messages per second over the first `seconds`, where there is a schedule.
+    /// The highest rate in messages per second over the first `seconds`; `None` without a schedule.
     #[must_use]
     pub fn highest_rate(&self, seconds: f64) -> Option<f64> {
         match self {
@@ -97,10 +103,10 @@ impl Arrivals {
         }
     }
 
-    /// Says what is wrong with the figures, naming the field and its range.
+    /// Checks the parameters.
     ///
     /// # Errors
-    /// The error, as a sentence.
+    /// A sentence that names the wrong field and its range.
     pub fn check(&self) -> Result<(), String> {
         let rate_ok = |name: &str, rate: f64| {
             if rate.is_finite() && rate > 0.0 && rate <= 10_000_000.0 {
@@ -160,16 +166,16 @@ impl Arrivals {
     }
 }
 
-/// An arrival process under way: yields intended times in nanoseconds since the stream's start.
+/// A running arrival process, which returns intended times in nanoseconds since the stream's start.
 ///
-/// Times are computed from the message's number, not by adding gaps, so they do not drift.
+/// A time is computed from the message's number, not by adding gaps, so the times do not drift.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     arrivals: Arrivals,
     random: Rng,
     /// The number of messages so far.
     count: u64,
-    /// The last time in ns, for the processes that add gaps.
+    /// The last time in ns, for processes that must add gaps.
     clock: f64,
     /// A shift in ns, so that messages of tenants with the same rate do not leave at the same
     /// times.
@@ -226,7 +232,7 @@ impl Schedule {
     }
 }
 
-/// The time in ns of message `n` of a linear ramp: where the integral of the rate reaches `n`.
+/// The time in ns of message `n` of a linear ramp: at this time the integral of the rate is `n`.
 fn ramp_time(n: f64, from: f64, to: f64, over_s: f64) -> f64 {
     let slope = (to - from) / over_s;
     let in_ramp = (from + to) / 2.0 * over_s;

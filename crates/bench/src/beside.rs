@@ -1,4 +1,4 @@
-//! An attack, viewers of the page, or clients with tokens, beside the load of a run.
+//! Runs an attack, viewers of the page, or clients with tokens during the load of a run.
 
 use crate::Error;
 use crate::accounts::{Clients, Requests};
@@ -10,7 +10,7 @@ use crate::session::Controllers;
 use crate::system::Target;
 use crate::viewers::Viewers;
 
-/// The activity of a case beside its load.
+/// The activity of a case during its load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beside {
     /// All tenants but the first are hostile.
@@ -20,13 +20,13 @@ pub enum Beside {
         /// Rules of each hostile tenant, if the attack needs rules.
         rules: u32,
     },
-    /// This number of viewers of the page, who read its events.
+    /// This number of viewers of the page, who read the events of the page.
     Viewers(usize),
     /// Clients of the REST interface that show tokens.
     Accounts(Requests),
 }
 
-/// The activity beside the load, ready to begin.
+/// An activity that is ready to begin.
 #[derive(Debug)]
 pub(crate) enum Company {
     Attack(Box<Attacking>),

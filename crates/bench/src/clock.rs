@@ -1,4 +1,5 @@
-//! The session's clock: nanoseconds since the session was opened, the same for all its threads.
+//! The clock of a session. The clock counts nanoseconds since the session was opened, and all threads of the session
+//! use the same clock.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,7 @@ impl Clock {
         self.0.elapsed().as_nanos() as u64
     }
 
-    /// Sleeps until `at`; returns at once if `at` is past.
+    /// Sleeps until the time `at`, or returns at once if this time is past.
     pub(crate) fn sleep_until(self, at: u64) {
         let now = self.now();
         if at > now {

@@ -26,10 +26,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How a comparison is run.
+/// The options of a comparison.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How many times each case is measured, in turn with the others.
+    /// The number of measurements of each case, in turn with the other cases.
     pub runs: usize,
     /// The sending time of each run, in ms.
     pub duration_ms: u64,
@@ -37,26 +37,27 @@ pub struct Options {
     pub cut_ms: u64,
     /// The hypervisor to measure, usually [`System::Weir`].
     pub subject: System,
-    /// The relay to compare it with.
+    /// The relay that is compared with the subject.
     pub relay: System,
     /// Further systems for the comparison, which run already.
     pub others: Vec<System>,
-    /// OpenFlow version, slicing, threads and so on. The topology and the tenants come from the case.
+    /// The OpenFlow version, the separation of tenants, the threads and so on. The topology and the tenants come from
+    /// the case.
     pub setup: Setup,
     /// The seed of random choices.
     pub seed: u64,
     /// The folder of the systems' configurations and logs. The caller makes and removes this folder.
     pub work_dir: PathBuf,
-    /// Real switches instead of emulated ones.
+    /// Real switches in place of emulated switches.
     pub switches: Option<Arc<dyn RealSwitches>>,
-    /// Changes runs while they go on.
+    /// Changes the load during a run.
     pub control: Option<Arc<Control>>,
     /// Ends the measurement early on request; the result then has the points measured so far.
     pub stop: Stop,
 }
 
 impl Options {
-    /// Ten runs of thirty seconds, five cut off at each end, as the 2017 paper did.
+    /// Ten runs of thirty seconds, with five seconds cut off at each end, as in the 2017 paper.
     #[must_use]
     pub fn new(subject: System, work_dir: PathBuf) -> Self {
         Self {
@@ -76,7 +77,7 @@ impl Options {
     }
 
     /// The systems that are compared on a real switch: switch-only, the relay if there is one tenant, Weir's slices and
-    /// networks, and the further systems. With several tenants a relay needs a switch for each of them.
+    /// networks, and the further systems. With several tenants a relay needs a switch for each tenant.
     pub(crate) fn on_a_real_switch(&self, tenants: usize) -> Vec<System> {
         let relay = Some(self.relay.clone()).filter(|_| tenants == 1);
         let networks = self.subject.clone().with_networks();
@@ -101,18 +102,19 @@ pub struct Verdict {
     pub histograms: Vec<(String, Histogram)>,
     /// The criteria, with the measured values.
     pub criteria: Vec<Criterion>,
-    /// A run's measured time.
+    /// The measured time of a run.
     pub window: Duration,
 }
 
 impl Verdict {
-    /// Met if every criterion is met and nothing was wrong. Otherwise the result is a finding, or undecided.
+    /// The result is met if every criterion is met and no fault was found. Otherwise the result is a finding, or
+    /// undecided.
     #[must_use]
     pub fn ruling(&self) -> Ruling {
         criterion::overall(&self.results, &self.criteria)
     }
 
-    /// The measured points, for stdout.
+    /// The table of the measured points, for stdout.
     #[must_use]
     pub fn table(&self) -> Table {
         let mut table = Table::new([
@@ -156,7 +158,7 @@ impl Verdict {
         table
     }
 
-    /// The criteria, for stdout.
+    /// The table of the criteria, for stdout.
     #[must_use]
     pub fn criteria_table(&self) -> Table {
         criterion::table(&self.criteria)
@@ -177,7 +179,7 @@ pub type Afterwards = fn(&mut Collector, &Outcome, &Target);
 /// One system under one load.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// The system; every run has a fresh one.
+    /// The system. Every run uses a fresh instance of the system.
     pub system: System,
     /// The parameters that distinguish this case from other cases of the same system.
     pub parameters: Vec<(&'static str, Scalar)>,
@@ -218,10 +220,10 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// A scenario file's load on each of these systems. There are no criteria.
+    /// Measures the load of a scenario file on each of these systems. There are no criteria.
     ///
     /// # Errors
-    /// [`Error::Setting`] or [`Error::Arrivals`] for what is wrong in the file.
+    /// [`Error::Setting`] or [`Error::Arrivals`] for an error in the file.
     pub fn of_plan(plan: &Plan, systems: &[System]) -> Result<Self, Error> {
         let mut kinds = plan.load.streams.iter().flat_map(|stream| &stream.mix);
         let kind = kinds.next().map_or(Kind::Echo, |&(kind, _)| kind);
@@ -316,7 +318,7 @@ fn settings(results: &mut Results, options: &Options) {
     }
 }
 
-/// The time to start systems before a run and to end them after the run.
+/// The time to start systems before a run and to end the systems after the run.
 const AROUND_A_RUN: Duration = Duration::from_millis(1_500);
 
 /// Measures every case once, then every case again, and so on, so that other work of the machine disturbs all cases

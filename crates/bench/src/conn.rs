@@ -1,12 +1,12 @@
-//! One connection of the generator: a non-blocking stream, plain or with TLS, the bytes that are
-//! not yet written, and the received part of a frame.
+//! One connection of the generator: a non-blocking stream (plain or with TLS), the bytes that wait
+//! for writing, and the received part of a frame.
 
 use channel::{CloseReason, TlsStream};
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// The generator stops reading from a connection when this many bytes wait to be written to it: a
+/// The number of waiting output bytes at which the generator stops reading from a connection: a
 /// peer that sends requests and never reads must not use up the generator's memory.
 const STOP_READING_AT: usize = 1 << 20;
 
@@ -61,8 +61,8 @@ impl Conn {
         self.unsent() < STOP_READING_AT
     }
 
-    /// Whether reads return whole TLS records. With a small limit, bytes would then stay where no
-    /// poll reports them.
+    /// Whether reads return whole TLS records. A read with a small limit would then leave bytes
+    /// where no poll reports the bytes.
     pub(crate) fn reads_records(&self) -> bool {
         self.tls.is_some()
     }
@@ -132,8 +132,8 @@ impl Conn {
     }
 
     /// Reads once, at most `limit` bytes, into `scratch` after the kept part of an earlier frame.
-    /// Returns the number of filled bytes of `scratch`, and 0 if no bytes have arrived; `None` is
-    /// the end.
+    /// Returns the number of filled bytes of `scratch`: 0 if no bytes have arrived, `None` at the
+    /// end of the connection.
     pub(crate) fn read(&mut self, scratch: &mut [u8], limit: usize) -> Option<usize> {
         let held = self.partial.len();
         scratch.get_mut(..held)?.copy_from_slice(&self.partial);
@@ -165,7 +165,8 @@ impl Conn {
     }
 }
 
-/// `Some(None)` when nothing has come, `Some(Some(0))` at the end, `None` when the socket failed.
+/// Returns `Some(None)` if no bytes have arrived, `Some(Some(0))` at the end, and `None` if the
+/// socket failed.
 fn read_plain(stream: &mut TcpStream, room: &mut [u8]) -> Option<Option<usize>> {
     loop {
         match stream.read(room) {

@@ -47,7 +47,7 @@ impl Order {
     }
 }
 
-/// The socket at which a running bench is changed.
+/// The HTTP socket for changes of a running bench.
 pub struct Control {
     address: SocketAddr,
     orders: Mutex<Receiver<Order>>,
@@ -63,7 +63,7 @@ impl fmt::Debug for Control {
 
 /// The number of requests that may wait for the session. The session checks for requests every few milliseconds.
 const QUEUE: usize = 16;
-/// Bytes of a line, lines of a header, bytes of a body.
+/// The limits of a request: bytes of a line, lines of a header, bytes of a body.
 const LINE: u64 = 8 << 10;
 const LINES: usize = 100;
 const BODY: usize = 256 << 10;
@@ -92,7 +92,7 @@ impl Control {
                 let _ = serve(&client, &sender);
             }
         };
-        // The thread ends with the process, because it holds only its socket.
+        // The thread holds only its socket, so the thread ends with the process.
         std::thread::Builder::new()
             .name("bench-http".to_owned())
             .spawn(serve)

@@ -1,4 +1,5 @@
-//! `weir bench controller`: a real controller, measured by emulated switches that dial it.
+//! Measures a real controller by emulated switches that dial the controller (`weir bench
+//! controller`).
 //!
 //! This module has the plan of all benchmarks ([`ControllerPlan`]) and runs the benchmarks one
 //! after the other. The benchmarks themselves, cbench's modes and the benchmarks of RFC 8456, are

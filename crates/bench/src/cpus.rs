@@ -2,8 +2,9 @@
 //! and not the scheduler's choice of CPUs.
 //!
 //! A generator that paces by spinning looks busy to the scheduler, and a system that sleeps between two messages looks
-//! idle: with two CPUs the scheduler at times puts both on the same CPU, where they wait for each other's time slice.
-//! For the same reason both get a higher priority than all other work of the machine, if that is allowed (as root).
+//! idle. With two CPUs the scheduler at times puts both on the same CPU, where each waits for the other's time slice.
+//! For the same reason both get a higher priority than all other work of the machine, if a higher priority is allowed
+//! (as root).
 
 use crate::plan::Setup;
 use rustix::process::{getpriority_process, setpriority_process};
@@ -18,13 +19,13 @@ pub struct Cpus {
     all: CpuSet,
     generator: CpuSet,
     system: CpuSet,
-    /// The niceness that a thread has otherwise; `None` if no lower niceness is allowed.
+    /// The usual niceness of a thread; `None` if no lower niceness is allowed.
     nice: Option<i32>,
 }
 
 impl Cpus {
-    /// The first CPU for the generator, the other CPUs for the system; `None` if there is only one CPU, if several
-    /// threads generate, or if the setup does not want a division.
+    /// The first CPU is for the generator, and the other CPUs are for the system. Returns `None` if there is only one
+    /// CPU, if several threads generate, or if the setup does not want a division.
     #[must_use]
     pub fn of(setup: &Setup) -> Option<Cpus> {
         if !setup.apart || setup.threads != 1 {
@@ -40,19 +41,19 @@ impl Cpus {
         (system.count() > 0).then_some(Cpus { all, generator, system, nice })
     }
 
-    /// From here on this thread belongs to the generator.
+    /// Moves this thread to the generator's CPU, with the highest priority if that is allowed.
     pub fn generate(&self) {
         // Without its own CPU the measurement is only less steady, and the results show the generator's lag anyway.
         let _ = sched_setaffinity(None, &self.generator);
         self.nice.map(|_| be_nice(FIRST));
     }
 
-    /// From here on this thread runs on the generator's CPU, with a lower priority than the generator.
+    /// Moves this thread to the generator's CPU, with a lower priority than the generator.
     pub fn beside(&self) {
         let _ = sched_setaffinity(None, &self.generator);
     }
 
-    /// Processes and threads that `start` makes inherit the CPUs of the system.
+    /// Calls `start`. Processes and threads that `start` makes inherit the CPUs of the system.
     pub fn for_system<T>(&self, start: impl FnOnce() -> T) -> T {
         let _ = sched_setaffinity(None, &self.system);
         self.nice.map(|_| be_nice(FIRST));
@@ -62,7 +63,7 @@ impl Cpus {
         started
     }
 
-    /// For the settings of a result: `generator 0, system 1, both first`.
+    /// The text for the settings of a result: `generator 0, system 1, both first`.
     #[must_use]
     pub fn told(&self) -> String {
         let list = |set: &CpuSet| numbers(set).map(|cpu| cpu.to_string()).collect::<Vec<_>>();
@@ -72,7 +73,8 @@ impl Cpus {
     }
 }
 
-/// Sets the niceness of this thread and of the threads that it starts. Returns whether this is allowed.
+/// Sets the niceness of this thread and of the threads that this thread starts. Returns whether this niceness is
+/// allowed.
 fn be_nice(nice: i32) -> bool {
     setpriority_process(None, nice).is_ok()
 }

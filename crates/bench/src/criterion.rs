@@ -55,13 +55,14 @@ impl Criterion {
     }
 }
 
-/// From points (in the cases' order) to criteria.
+/// Makes the criteria from the points, which are in the order of the cases.
 pub type Judge = Box<dyn Fn(&[Point]) -> Vec<Criterion>>;
 
-/// Judges results. The delay of a late generator is a part of the measured latencies. A criterion is undecided if its ruling changes
-/// when the latencies of late runs are smaller by that delay, at one point or at all. If the generator was later than
-/// [`GROSSLY_LATE_US`], or for figures that keep no latency of each run, a criterion is undecided if its value depends on these runs at
-/// all. If the measurement ended early, all criteria are undecided.
+/// Judges results. The delay of a late generator is a part of the measured latencies. A criterion is undecided if its
+/// ruling changes when this delay is subtracted from the latencies of late runs, at one point or at all points. A
+/// criterion is undecided if its value depends on late runs at all, and the generator was later than
+/// [`GROSSLY_LATE_US`] or the figure has no latency of each run. If the measurement ended early, all criteria are
+/// undecided.
 pub(crate) fn judge(results: &Results, judge: &Judge) -> Vec<Criterion> {
     let points = &results.points;
     let mut criteria = judge(points);
@@ -105,7 +106,7 @@ fn without_unusable(point: &Point) -> Point {
     point
 }
 
-/// The points. At the late points that are chosen, each latency is smaller by the generator's lag in that run.
+/// The points. At the chosen late points, each latency is smaller by the generator's lag in that run.
 fn quicker(points: &[Point], is_chosen: impl Fn(usize) -> bool) -> Vec<Point> {
     let mut points = points.to_vec();
     for (_, point) in points.iter_mut().enumerate().filter(|(at, it)| is_chosen(*at) && is_late(it))
@@ -180,13 +181,13 @@ pub(crate) fn overall(results: &Results, criteria: &[Criterion]) -> Ruling {
     }
 }
 
-/// A generator that is later than this leaves no usable figures, in microseconds.
+/// The lag of the generator, in microseconds, above which no figure is usable.
 const GROSSLY_LATE_US: f64 = 10_000.0;
 /// The metric with the generator's lag in each run.
 const LAG: &str = "lag_p99_us";
 /// The metric that counts the runs in which the generator was behind.
 pub(crate) const GENERATOR_BEHIND: &str = "generator_behind";
-/// Codes of findings.
+/// The codes of findings.
 const NOT_MET: &str = "criterion-not-met";
 const UNDECIDED: &str = "criterion-undecided";
 pub(crate) const GENERATOR_BEHIND_CODE: &str = "generator-behind";

@@ -1,5 +1,5 @@
-//! The data plane of a real switch: probes are sent into the far ends of its ports and captured there, with the
-//! kernel's time of arrival.
+//! Measures the data plane of a real switch. Probes enter the far ends of the switch's ports, and packets are captured
+//! there with the kernel's time of arrival.
 //!
 //! ```text
 //!   injector thread ──probe──▶ interface ═▶ switch under test ──PACKET_IN──▶ emulated controller
@@ -25,8 +25,8 @@ use std::sync::Arc;
 use std::sync::mpsc::TryRecvError;
 use std::time::Duration;
 
-/// How often the threads check for commands and captured packets. The kernel records when packets arrive, so the
-/// capturer need not wake for each packet on each port, and does not take CPU time from the system under test.
+/// The time between two checks for commands and captured packets. The kernel records the arrival time of each packet,
+/// so the capturer need not wake for each packet on each port, and does not take CPU time from the system under test.
 const IDLE_NS: u64 = 2_000_000;
 
 const INJECTS: Sides = Sides { switches: true, controllers: false, sends: true };
@@ -46,7 +46,7 @@ fn on_port<T: Send>(
     opened.map_err(|error| Error::Interface(port.interface.clone(), error))
 }
 
-/// Sends probes as PACKET_INs fall due.
+/// Sends a probe for each PACKET_IN that is due.
 pub(crate) struct Injector {
     setup: Arc<Setup>,
     ports: Vec<Transmitter>,
@@ -68,9 +68,9 @@ impl Injector {
         Ok(Self { setup, ports, wiring, run: None, faults: Faults::default(), frame: Vec::new() })
     }
 
-    /// Works until the session hangs up.
+    /// Works until the session closes the channel.
     pub(crate) fn work(mut self) {
-        // If the kernel refuses, the lag shows this.
+        // If the kernel refuses the call, the measured lag shows the effect.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         loop {
             match self.wiring.commands.try_recv() {
@@ -87,7 +87,7 @@ impl Injector {
                 Ok(Command::Finish) => {
                     let faults = std::mem::take(&mut self.faults);
                     if let Some(run) = self.run.take() {
-                        // A session that has ended needs no part.
+                        // A session that has ended does not need this part of the result.
                         let _ = self.wiring.parts.send(run.into_part(faults));
                     }
                 }
@@ -182,7 +182,7 @@ fn probe_rules(
     next
 }
 
-/// Hands a frame to the interface. If the queue is full, waits up to a millisecond for room.
+/// Sends a frame by the interface. If the queue is full, waits up to a millisecond for space.
 fn hand_over(port: &mut Transmitter, frame: &[u8], clock: Clock) -> bool {
     let deadline = clock.now() + 1_000_000;
     let fill = |slot: &mut [u8]| {
@@ -198,7 +198,7 @@ fn hand_over(port: &mut Transmitter, frame: &[u8], clock: Clock) -> bool {
     }
 }
 
-/// Captures packets that PACKET_OUTs bring to the data plane.
+/// Captures the packets that leave the ports of the switch.
 pub(crate) struct Capturer {
     setup: Arc<Setup>,
     ports: Vec<Capture>,
@@ -221,7 +221,7 @@ impl Capturer {
         Ok(Self { setup, ports, wiring, run: None, faults: Faults::default(), offset: 0 })
     }
 
-    /// Works until the session hangs up.
+    /// Works until the session closes the channel.
     pub(crate) fn work(mut self) {
         loop {
             match self.wiring.commands.try_recv() {
@@ -239,7 +239,7 @@ impl Capturer {
                 Ok(Command::Finish) => {
                     let faults = std::mem::take(&mut self.faults);
                     if let Some(run) = self.run.take() {
-                        // A session that has ended needs no part.
+                        // A session that has ended does not need this part of the result.
                         let _ = self.wiring.parts.send(run.into_part(faults));
                     }
                 }

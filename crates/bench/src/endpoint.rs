@@ -53,7 +53,7 @@ pub(crate) struct SwitchEnd {
 }
 
 impl SwitchEnd {
-    /// Appends the HELLO to `out`.
+    /// Makes the end of the switch, and appends the HELLO to `out`.
     pub(crate) fn new(setup: &Setup, index: usize, out: &mut Vec<u8>) -> Self {
         let switch = Switch::new(setup, index);
         switch.hello(out);
@@ -90,8 +90,8 @@ impl SwitchEnd {
         self.service.as_mut()?.pop(now, frame)
     }
 
-    /// Handles a received frame: processes the frame, or queues it during a run if the switch is
-    /// slow.
+    /// Handles a received frame: processes the frame, or queues the frame during a run if the
+    /// switch is slow.
     #[inline]
     pub(crate) fn frame(
         &mut self,
@@ -107,7 +107,7 @@ impl SwitchEnd {
             {
                 self.process(frame, out, context)
             }
-            // Handshakes are not measured, so they take no service time.
+            // Handshakes are not measured, so a message of a handshake takes no service time.
             (Some(service), Some(_)) => {
                 service.push(frame, context.now).map_or(Effect::None, Effect::ServiceDoneAt)
             }
@@ -212,7 +212,7 @@ fn tagged<'a>(
         faults.count(Fault::Untagged);
         return None;
     };
-    // Between runs late packets are ignored: they have been counted as unanswered.
+    // Late packets between runs are ignored, because these packets have been counted as unanswered.
     let run = run?;
     if tag.run != run.id {
         faults.count(Fault::Stale);
@@ -236,7 +236,7 @@ pub(crate) struct ControllerEnd {
 }
 
 impl ControllerEnd {
-    /// Appends the HELLO to `out`.
+    /// Makes the end of the controller, and appends the HELLO to `out`.
     pub(crate) fn new(setup: &Setup, tenant: usize, out: &mut Vec<u8>) -> Self {
         message(out, setup.version, kind::HELLO, 0, hello_body(setup.version));
         let real_switch = matches!(setup.topology, Topology::Interfaces { .. });

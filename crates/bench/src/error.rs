@@ -24,9 +24,9 @@ pub enum Error {
     Interface(String, packet::Error),
     /// Some connections were missing at the end of the time limit.
     Handshake {
-        /// How many tenants' controllers were ready.
+        /// The number of tenants' controllers that were ready.
         ready: usize,
-        /// How many controllers should have been ready.
+        /// The number of controllers that should have been ready.
         wanted: usize,
         /// The observations, as sentences.
         seen: Vec<String>,
@@ -44,7 +44,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// For `map_err`: adds the current step to the error.
+    /// Adds the current step to the error, for `map_err`.
     pub(crate) fn io(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let doing = doing.into();
         move |error| Self::Io(doing, error)
@@ -82,7 +82,7 @@ impl From<report::Error> for Error {
     }
 }
 
-/// [`Error::Setting`] unless `good`.
+/// Returns [`Error::Setting`] if `good` is false.
 pub(crate) fn setting(
     good: bool,
     name: &str,

@@ -13,19 +13,19 @@ pub enum Fault {
         /// The tenant whose controller got the message.
         to: usize,
     },
-    /// A reply came to a controller that had not asked: the xid is another tenant's.
+    /// A controller received a reply to a request of another tenant: the other tenant's xid is in the reply.
     ForeignXid {
         /// The tenant of the request.
         of: usize,
         /// The tenant whose controller got the reply.
         to: usize,
     },
-    /// A reply with an xid that no request had.
+    /// A controller received a reply with an xid that no request had.
     UnknownXid {
         /// The tenant whose controller got the message.
         tenant: usize,
     },
-    /// A reply that came so late that a later request has the place of its request.
+    /// A reply came too late: a later request has the place of its request.
     TooLate {
         /// The tenant whose controller got the message.
         tenant: usize,
@@ -155,7 +155,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// How often each fault was seen.
+/// The number of occurrences of each fault.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Faults(BTreeMap<Fault, u64>);
 
@@ -175,7 +175,7 @@ impl Faults {
         self.0.iter().map(|(fault, &count)| (fault, count))
     }
 
-    /// How often a fault with this [`Fault::code`] was seen.
+    /// The number of occurrences of the faults with this [`Fault::code`].
     #[must_use]
     pub fn of(&self, code: &str) -> u64 {
         self.iter().filter(|(fault, _)| fault.code() == code).map(|(_, count)| count).sum()

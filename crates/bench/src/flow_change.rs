@@ -1,10 +1,9 @@
-//! Rules that are added and deleted, each for one sender and one receiver ([`crate::Kind::FlowChange`]).
+//! Adds and deletes rules, each for one sender and one receiver ([`crate::Kind::FlowChange`]).
 //!
-//! A stream's first [`RULES`] messages add its rules; from then on each rule in turn is deleted and added again, so
-//! that every message changes the table, and the number of rules stays the same. A rule that is added again sends by
-//! the other of two ports. A hypervisor that follows flows has to follow as many flows as there are rules, if its
-//! configuration has the hosts ([`hosts`]). The residual bandwidth of the links at the ports then changes with every
-//! message.
+//! The first [`RULES`] messages of a stream add its rules. From then on, each rule in turn is deleted and added again,
+//! so that every message changes the table, and the number of rules stays the same. A rule that is added again sends by
+//! the other of two ports. If the configuration of a hypervisor has the hosts ([`hosts`]), the hypervisor has to follow
+//! as many flows as there are rules. The residual bandwidth of the links at the ports then changes with every message.
 
 use crate::plan::{Setup, Slicing};
 
@@ -44,7 +43,7 @@ pub(crate) fn change(network: [u8; 4], sequence: u32) -> Change {
     Change { source, destination, command, out }
 }
 
-/// A tenant's hosts with their hardware addresses' last bytes, and whether they send.
+/// A tenant's hosts, the last bytes of the hosts' hardware addresses, and whether each host sends.
 pub(crate) fn hosts(setup: &Setup, tenant: usize) -> impl Iterator<Item = ([u8; 4], u8, bool)> {
     let (network, _) = Slicing::source_network(tenant, setup.tenants);
     let senders = (0..SENDERS).map(move |number| (sender(network, number), number as u8, true));

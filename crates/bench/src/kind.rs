@@ -14,21 +14,21 @@ pub const MAX_STREAMS: usize = 2046;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// Switch to controller: until the controller has the PACKET_IN.
+    /// PACKET_IN from the switch, until the controller has the PACKET_IN.
     PacketIn,
-    /// Controller to switch: until the packet is at the data plane.
+    /// PACKET_OUT from the controller, until the packet is at the data plane.
     PacketOut,
     /// ECHO_REQUEST to ECHO_REPLY.
     Echo,
     /// FEATURES_REQUEST to FEATURES_REPLY.
     Features,
-    /// Statistics of all ports, request to the last part of the reply.
+    /// Statistics of all ports, from the request to the last part of the reply.
     PortStats,
-    /// Statistics of all flows, request to the last part of the reply.
+    /// Statistics of all flows, from the request to the last part of the reply.
     FlowStats,
     /// BARRIER_REQUEST to BARRIER_REPLY.
     Barrier,
-    /// FLOW_MOD with a BARRIER_REQUEST behind it, to the BARRIER_REPLY.
+    /// FLOW_MOD with a BARRIER_REQUEST after the FLOW_MOD, to the BARRIER_REPLY.
     FlowMod,
     /// ROLE_REQUEST (no change) to ROLE_REPLY; 1.3 only.
     Role,
@@ -40,8 +40,8 @@ pub enum Kind {
     /// FLOW_MOD that adds or deletes a rule for one sender and one receiver, with a BARRIER_REQUEST behind it, to the
     /// BARRIER_REPLY: every message changes the table.
     FlowChange,
-    /// FLOW_MOD, to the first packet that its rule forwards. This measures the data plane of the switch, not its
-    /// answers.
+    /// FLOW_MOD, to the first packet that its rule forwards. This kind measures the data plane of the switch, not the
+    /// switch's answers.
     FlowModPacket,
 }
 
@@ -99,7 +99,7 @@ impl Kind {
 impl std::str::FromStr for Kind {
     type Err = String;
 
-    /// Any of [`Kind::name`], in upper or lower case, with `-` or `_`.
+    /// Reads any [`Kind::name`], in upper or lower case, with `-` or `_`.
     fn from_str(text: &str) -> Result<Self, String> {
         let wanted = text.to_ascii_uppercase().replace('-', "_");
         Self::ALL.into_iter().find(|kind| kind.name() == wanted).ok_or_else(|| {

@@ -6,15 +6,15 @@
 //! each message. The crate deliberately has no knowledge of Weir's own hypervisor: every system is
 //! a black box behind addresses.
 //!
-//! The measurements are a [`Comparison`] of systems (a [`Matrix`] of systems, messages, rates and
-//! tenants, one of the named [`scenarios`], or a tenant beside [`hostile`] ones), a [`Search`] for
-//! the highest rate, the [`controller`] benchmarks ([`rfc8456`]); and, below all of these, a
-//! [`Session`] that runs any [`Load`].
+//! There are three kinds of measurements. A [`Comparison`] of systems is a [`Matrix`] of systems,
+//! messages, rates and tenants, one of the named [`scenarios`], or a tenant beside [`hostile`]
+//! tenants. A [`Search`] finds the highest rate. The [`controller`] benchmarks are in [`rfc8456`].
+//! Below all of these, a [`Session`] runs any [`Load`].
 //!
 //! Start reading at [`plan`] (the connections), [`load`] (the messages) and [`session`] (the runs).
-//! The parts below, each in its own file: the times of messages (`arrivals`, `sender`, `template`),
-//! one thread's event loop (`worker`, `conn`; `dataplane` for real interfaces), the handling of
-//! frames (`endpoint`, `switch`, `wire`, `tag`, `probing`), the accounts (`track`, `run`, `fault`,
+//! The other parts have a file each: the times of messages (`arrivals`, `sender`, `template`), one
+//! thread's event loop (`worker`, `conn`; `dataplane` for real interfaces), the handling of frames
+//! (`endpoint`, `switch`, `wire`, `tag`, `probing`), the accounts (`track`, `run`, `fault`,
 //! `outcome`, `measure`) and the system under test as seen from outside (`system`, `observe`,
 //! `segments`).
 

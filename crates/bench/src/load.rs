@@ -21,20 +21,20 @@ pub struct Stream {
     pub mix: Vec<(Kind, u32)>,
     /// The send times.
     pub arrivals: Arrivals,
-    /// The first message not before this, in ms since the run's start.
+    /// The earliest intended send time, in ms since the run's start.
     #[serde(default)]
     pub start_ms: u64,
-    /// The last message before this, in ms since the run's start; absent: until the end.
+    /// The end of the intended send times, in ms since the run's start; absent: the run's end.
     #[serde(default)]
     pub stop_ms: Option<u64>,
-    /// Whether the stream's latency counts in the total, or only in the row of its own tenant: a
-    /// neighbour that misbehaves is load, not a subject of the measurement.
+    /// Whether the stream's latency counts in the total. Otherwise the latency is only in the row of the stream's own
+    /// tenant: a neighbour that misbehaves is load, not a subject of the measurement.
     #[serde(default = "yes")]
     pub subject: bool,
 }
 
 impl Stream {
-    /// One kind of message for the whole run.
+    /// A stream with one kind of message for the whole run.
     #[must_use]
     pub fn new(tenant: usize, kind: Kind, arrivals: Arrivals) -> Self {
         Self { tenant, mix: vec![(kind, 1)], arrivals, start_ms: 0, stop_ms: None, subject: true }
@@ -53,8 +53,8 @@ impl Stream {
     }
 }
 
-/// A scenario file: the connections, and the load. Tenants, rates and mixes change in mid-run by
-/// streams with start and stop times, and by [`Arrivals::Steps`].
+/// A scenario file: the connections, and the load. Tenants, rates and mixes change during a run by streams with start
+/// and stop times, and by [`Arrivals::Steps`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
@@ -75,7 +75,7 @@ pub struct Load {
     /// The time that is cut off at each end of the results.
     #[serde(default)]
     pub cut_ms: u64,
-    /// How long to wait after the end for messages in flight.
+    /// The time to wait for messages in flight after the end.
     #[serde(default = "two_thousand")]
     pub drain_ms: u64,
     /// A message with a higher latency than this counts as late, and is still measured.
@@ -106,7 +106,7 @@ fn seed() -> u64 {
 }
 
 impl Load {
-    /// A load with the defaults, nothing cut.
+    /// A load with the defaults. No time is cut off.
     #[must_use]
     pub fn new(streams: Vec<Stream>, duration_ms: u64) -> Self {
         Self {
@@ -121,7 +121,7 @@ impl Load {
         }
     }
 
-    /// Every tenant sends `kind` at an equal share of `total_rate`, evenly spaced.
+    /// A load in which every tenant sends `kind` at an equal share of `total_rate`, evenly spaced.
     #[must_use]
     pub fn constant(kind: Kind, tenants: usize, total_rate: f64, duration_ms: u64) -> Self {
         let rate = total_rate / tenants as f64;
@@ -129,7 +129,7 @@ impl Load {
         Self::new((0..tenants).map(stream).collect(), duration_ms)
     }
 
-    /// Every tenant sends `kind` as fast as the system under test reads it.
+    /// A load in which every tenant sends `kind` as fast as the system under test reads.
     #[must_use]
     pub fn saturating(kind: Kind, tenants: usize, duration_ms: u64) -> Self {
         let stream = |tenant| Stream::new(tenant, kind, Arrivals::Saturate);

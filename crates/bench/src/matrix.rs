@@ -1,5 +1,5 @@
-//! `weir bench run`: every requested system × message × rate × number of tenants, as one
-//! [`Comparison`]. Latency against rate, and latency against tenants, are matrices.
+//! Makes one [`Comparison`] of every requested system × message × rate × number of tenants, for `weir bench run`.
+//! Latency against rate, and latency against tenants, are matrices.
 
 use crate::Error;
 use crate::arrivals::Arrivals;
@@ -10,16 +10,16 @@ use crate::system::System;
 use report::Scalar;
 use serde::{Deserialize, Serialize};
 
-/// How the messages of a given rate are spaced.
+/// The spacing of the messages of a given rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Shape {
-    /// Evenly.
+    /// The messages are evenly spaced.
     #[default]
     Constant,
-    /// Exponentially distributed gaps.
+    /// The gaps are distributed exponentially.
     Poisson,
-    /// Bursts of this many messages, evenly spaced.
+    /// Bursts of this many messages are evenly spaced.
     Burst(u32),
 }
 
@@ -46,9 +46,9 @@ pub struct Matrix {
     pub mixes: Vec<Vec<(Kind, u32)>>,
     /// Messages per second over all tenants; 0 is as many messages as the system reads.
     pub rates: Vec<f64>,
-    /// Numbers of tenants, among whom the rate is divided.
+    /// The numbers of tenants. All tenants share the rate.
     pub tenants: Vec<usize>,
-    /// How messages are spaced.
+    /// The spacing of the messages.
     pub shape: Shape,
     /// The most messages per write; 0: all messages that are due.
     pub batch: usize,

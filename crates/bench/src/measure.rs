@@ -42,11 +42,11 @@ pub struct Collector {
     faults: crate::fault::Faults,
     /// The reason why no further run could be made.
     failure: Option<String>,
-    /// Faults that the caller saw: the code and the text of the finding, and the number of runs.
+    /// Faults that the caller observed: the code and the text of the finding, and the number of runs.
     remarks: BTreeMap<(&'static str, &'static str), u64>,
     /// The number of runs in which the generator was behind, and the largest lag of these runs in ns.
     behind: (u64, u64),
-    /// The number of these runs that do not count.
+    /// The number of late runs that do not count.
     aside: usize,
     runs: u64,
 }
@@ -71,23 +71,23 @@ impl Collector {
         }
     }
 
-    /// Adds a sample that the caller took itself.
+    /// Adds a sample that the caller took.
     pub fn sample(&mut self, name: &'static str, unit: &'static str, better: Better, value: f64) {
         self.samples.entry(name).or_insert_with(|| (unit, better, Vec::new())).2.push(value);
     }
 
-    /// Whether there is a run, or a reason why there is none.
+    /// Whether the collector has a run, or the reason why no run was possible.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.runs == 0 && self.failure.is_none()
     }
 
-    /// Records that a run could not be made, and the reason.
+    /// Records the reason why a run was not possible.
     pub fn fail(&mut self, error: &Error) {
         self.failure = Some(error.to_string());
     }
 
-    /// Records a fault of a run that the caller saw itself. The fault becomes a finding with this code.
+    /// Records a fault of a run that the caller observed. The fault becomes a finding with this code.
     pub(crate) fn remark(&mut self, code: &'static str, text: &'static str) {
         *self.remarks.entry((code, text)).or_default() += 1;
     }
@@ -296,7 +296,7 @@ impl Collector {
     }
 }
 
-/// The 99th percentile of the generator's lag in ns, if it did not keep its schedule.
+/// The 99th percentile of the generator's lag in ns, if the generator did not keep its schedule.
 fn is_behind(outcome: &Outcome) -> Option<u64> {
     outcome.lag.percentile(99.0).filter(|&lag| lag > LAG_LIMIT_NS)
 }

@@ -21,9 +21,9 @@ pub struct Usage {
     pub threads: Vec<(String, f64)>,
     /// The largest resident memory that was seen, in bytes.
     pub resident_bytes: u64,
-    /// How often per second the process gave up the CPU itself.
+    /// Voluntary context switches per second: the process gave up the CPU.
     pub voluntary_switches: f64,
-    /// How often per second the kernel took the CPU from the process.
+    /// Involuntary context switches per second: the kernel took the CPU from the process.
     pub involuntary_switches: f64,
 }
 
@@ -63,7 +63,7 @@ impl Observer {
         }
     }
 
-    /// Ends the watch.
+    /// Ends the observation, and returns the used resources.
     #[must_use]
     pub fn finish(mut self) -> Vec<Usage> {
         self.sample();
@@ -102,7 +102,8 @@ pub enum Watched {
 }
 
 impl Watched {
-    /// Reads `PID`, or `cgroup:FOLDER`, which is below `/sys/fs/cgroup` unless it begins with `/`.
+    /// Reads `PID`, or `cgroup:FOLDER`. The folder is below `/sys/fs/cgroup`, unless the folder
+    /// begins with `/`.
     ///
     /// # Errors
     /// The error, as a sentence.
@@ -128,8 +129,8 @@ impl Watched {
     }
 }
 
-/// The processes of a control group, given by its folder under `/sys/fs/cgroup`, those of groups
-/// inside it included. Empty when there is no such group.
+/// The processes of a control group, and of all groups inside this group. The folder of the group
+/// is under `/sys/fs/cgroup`. The result is empty if there is no such group.
 #[must_use]
 pub fn processes_of_cgroup(folder: &Path) -> Vec<u32> {
     let mut pids = Vec::new();

@@ -12,17 +12,18 @@ use std::io::{self, Write};
 /// The result of one run.
 #[derive(Debug)]
 pub struct Outcome {
-    /// By stream, in the load's order.
+    /// The results of the streams, in the load's order.
     pub streams: Vec<StreamOutcome>,
     /// Latency by kind, if the load has several kinds.
     pub by_kind: Vec<(Kind, Histogram)>,
-    /// How late messages were written, without messages that the system under test delayed.
+    /// The delay of the writes of messages, without messages that the system under test delayed.
     pub lag: Histogram,
     /// Times of single messages, if the load requests them: by stream, then by number.
     pub records: Vec<Record>,
     /// The faults.
     pub faults: Faults,
-    /// The share of the window that slow switches were busy: 1 is always. 0 without service time.
+    /// The share of the window in which slow switches were busy: 1 is the whole window. Without service time the share
+    /// is 0.
     pub switch_busy: f64,
     /// PORT_STATUS messages that arrived in the window, by tenant.
     pub notices: Vec<u64>,
@@ -46,9 +47,9 @@ pub struct StreamOutcome {
     pub tenant: usize,
     /// Whether the latency of the stream is measured.
     pub subject: bool,
-    /// The counts of its messages.
+    /// The counts of the stream's messages.
     pub counts: Counts,
-    /// The latency of its messages.
+    /// The latency of the stream's messages.
     pub latency: Histogram,
     /// The figures of each second.
     pub seconds: Vec<Second>,

@@ -1,9 +1,9 @@
-//! How the threads of the generator wait for the next message.
+//! Decides how the threads of the generator wait for the next message.
 //!
-//! The kernel wakes a sleeping thread some 50 µs late, so a thread spins for the last part of a wait if it may. Beside a
-//! real switch a spinning thread takes a core from the switch and the system under test. At low rates cores are idle
-//! anyway, and at high rates the thread only sleeps. The rule depends on the rate and the number of cores alone, so it
-//! is the same for all systems under one load.
+//! The kernel wakes a sleeping thread some 50 µs late, so a thread spins for the last part of a wait if spinning is
+//! allowed. Beside a real switch a spinning thread takes a core from the switch and the system under test. At low rates
+//! cores are idle anyway, and at high rates the thread only sleeps. The rule depends on the rate and the number of
+//! cores alone, so all systems under one load have the same pacing.
 
 use crate::load::Load;
 use crate::plan::{Setup, Topology};
@@ -39,7 +39,7 @@ impl Pacing {
         }
     }
 
-    /// `rate` is `None` without a schedule.
+    /// The pacing beside a real switch. `rate` is `None` without a schedule.
     fn beside_a_switch(rate: Option<f64>, cores: usize) -> Pacing {
         match rate {
             Some(rate) if rate <= SPIN_RATE && cores >= 2 => Pacing::Spin(SPIN_NS),
@@ -47,7 +47,7 @@ impl Pacing {
         }
     }
 
-    /// How long a thread sleeps if the next message is due in `left` ns.
+    /// The time that a thread sleeps if the next message is due in `left` ns.
     pub(crate) fn sleep_ns(self, left: u64) -> u64 {
         match self {
             Pacing::Spin(ns) => left.saturating_sub(ns),

@@ -39,12 +39,13 @@ pub enum Topology {
     /// No system: every tenant has its own switch, which dials the tenant's controller.
     #[default]
     Direct,
-    /// A relay: tenant *i*'s own switch dials address *i*, and the relay connects it to the tenant's controller.
+    /// A relay: tenant *i*'s own switch dials address *i*, and the relay connects the switch to the tenant's
+    /// controller.
     PerTenant {
         /// One address per tenant.
         switch_addresses: Vec<SocketAddr>,
     },
-    /// A hypervisor: the switches are shared by all tenants.
+    /// A hypervisor: all tenants share the switches.
     Shared {
         /// The address that the switches dial.
         switch_address: SocketAddr,
@@ -54,9 +55,9 @@ pub enum Topology {
     /// A real switch, or a hypervisor with real switches. The switch or hypervisor dials the controllers, and the data
     /// plane is at the far ends of the switch's ports.
     Interfaces {
-        /// The ports; tenants take turns over them.
+        /// The ports. Tenants use the ports in turn.
         ports: Vec<DataPort>,
-        /// How many switches' sessions each tenant's controller gets.
+        /// The number of switches with which each tenant's controller has a session.
         switches: usize,
         /// The first switch's datapath id.
         #[serde(default = "one_dpid")]
@@ -127,7 +128,8 @@ impl Slicing {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SwitchModel {
-    /// The service time of each received message, one message after the other; 0 is no time.
+    /// The service time of each received message in ns. The switch serves one message after the other. 0 means no
+    /// service time.
     pub service_ns: u64,
     /// The number of messages in one batch. The switch takes waiting messages only at the end of the time for a whole
     /// batch. 0 and 1 mean one message at a time.
@@ -147,9 +149,10 @@ pub struct SwitchModel {
     /// Whether the switch has a real flow table, which [`Kind::FlowModPacket`] needs. Without a flow table the switch
     /// only counts FLOW_MODs.
     pub table: bool,
-    /// With a table: the time from the arrival of a FLOW_MOD until it takes effect, whatever barrier replies say.
+    /// With a table: the time from the arrival of a FLOW_MOD until the FLOW_MOD takes effect, independent of barrier
+    /// replies.
     pub lies_ns: u64,
-    /// Whether each tenant needs two ports: its rules forward from one to the other.
+    /// Whether each tenant needs two ports: the tenant's rules forward from one port to the other.
     pub pairs: bool,
     /// The number of host addresses that the packets of [`Kind::Response`] use in turn; 0 is 100.
     pub macs: u32,
@@ -162,18 +165,18 @@ pub struct SwitchModel {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Delay {
-    /// Each message is answered when it is done.
+    /// There is no delay: each message is answered at the end of its service time.
     #[default]
     None,
-    /// The host of the switch stands still for 5 ms every 200 ms.
+    /// The host of the switch stops for 5 ms every 200 ms.
     Stalls,
-    /// Each answer is 50 to 150 µs late, whatever waits.
+    /// Each answer is 50 to 150 µs late, independent of waiting messages.
     Late,
     /// The round trip to the switch takes 10 ms.
     Far,
     /// The switch is ten times as fast in every other half second.
     ChangesSpeed,
-    /// Barriers are answered at once, before the work is done.
+    /// The switch answers barriers at once, before the work is done.
     EarlyBarriers,
 }
 
@@ -229,7 +232,7 @@ pub struct Setup {
     /// The system between switches and controllers.
     #[serde(default)]
     pub topology: Topology,
-    /// How many tenants there are.
+    /// The number of tenants.
     pub tenants: usize,
     /// The field that separates the tenants' packets.
     #[serde(default)]
@@ -240,7 +243,7 @@ pub struct Setup {
     /// The number of ports that belong to each tenant alone; 0: tenants use all ports in turn.
     #[serde(default)]
     pub own_ports: usize,
-    /// Whether slices are on the first switch alone: a stranger that emulates a switch has no slices.
+    /// Whether only the first switch has slices. A stranger that emulates a switch has no slices.
     #[serde(default)]
     pub bound_to_switch: bool,
     /// Whether the generator's sockets have TCP_NODELAY (ND); without TCP_NODELAY the mode is AGG.
@@ -252,8 +255,8 @@ pub struct Setup {
     /// The sides that use TLS, with their identities.
     #[serde(default)]
     pub tls: TlsSides,
-    /// 1: one thread plays both sides, so that with two cores the other core is free for the system under test. 2: one
-    /// thread for switches, one for controllers.
+    /// The number of threads. 1: one thread plays both sides, so that with two cores the other core is free for the
+    /// system under test. 2: one thread plays the switches, and one thread plays the controllers.
     #[serde(default = "one")]
     pub threads: usize,
     /// With a hypervisor that this crate starts: the number of controllers of each tenant but the first. All controllers
@@ -264,7 +267,8 @@ pub struct Setup {
     /// CPUs.
     #[serde(default)]
     pub apart: bool,
-    /// With emulated switches: a thread spins and does not sleep if the time until the next message is shorter than this.
+    /// With emulated switches: a thread spins and does not sleep if the time in ns until the next message is shorter
+    /// than this value.
     #[serde(default = "default_spin_ns")]
     pub spin_ns: u64,
     /// The longest time in ms for all handshakes.
@@ -312,7 +316,7 @@ impl Setup {
         }
     }
 
-    /// How many switches there are.
+    /// The number of switches.
     #[must_use]
     pub fn switches(&self) -> usize {
         match &self.topology {
@@ -323,7 +327,7 @@ impl Setup {
         }
     }
 
-    /// How many ports each switch has.
+    /// The number of ports of each switch.
     #[must_use]
     pub fn ports(&self) -> usize {
         match (self.switch.ports, self.slicing) {
@@ -404,6 +408,8 @@ impl Setup {
         }
     }
 
+    /// Checks the setup.
+    ///
     /// # Errors
     /// [`Error::Setting`] naming the setting and its range.
     pub fn check(&self) -> Result<(), Error> {
@@ -444,8 +450,8 @@ impl Setup {
         Ok(())
     }
 
-    /// Checks whether the sides that use TLS fit the system between them. This is not a part of [`Setup::check`],
-    /// because a system under test may determine the topology only when it starts.
+    /// Checks whether the sides that use TLS fit the system between the sides. This check is not a part of
+    /// [`Setup::check`], because a system under test may determine the topology only when the system starts.
     ///
     /// # Errors
     /// [`Error::Setting`].

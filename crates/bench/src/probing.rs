@@ -1,4 +1,4 @@
-//! FLOW_MODs measured by the first packet that the rule forwards ([`Kind::FlowModPacket`]).
+//! Measures FLOW_MODs by the first packet that the rule forwards ([`Kind::FlowModPacket`]).
 //!
 //! The data plane follows the same schedule as the controllers. From the intended send time of a
 //! FLOW_MOD the data plane sends packets that only this rule matches, again and again, until a
@@ -26,7 +26,7 @@ pub(crate) const PROBE_EVERY_NS: u64 = 200_000;
 /// The number of a stream's waiting rules that are probed at once over real interfaces; further
 /// rules wait for their turn.
 pub(crate) const AT_ONCE: usize = 4;
-/// The IPv4 destination that, of all rules of a session, only this rule matches.
+/// The IPv4 destination of this rule. No other rule of the session matches this address.
 pub(crate) fn rule_address(run: u16, sequence: u32) -> u32 {
     0x0b00_0000 | u32::from(run & 0xff) << 16 | sequence & 0xffff
 }
@@ -36,7 +36,7 @@ pub(crate) fn rule_address(run: u16, sequence: u32) -> u32 {
 pub(crate) struct Forwarded(Vec<Vec<AtomicU64>>);
 
 impl Forwarded {
-    /// Room for every stream that has such rules.
+    /// Makes a record with space for every stream that has such rules.
     pub(crate) fn new(load: &Load) -> Self {
         let words = |probed| if probed { MOST_RULES.div_ceil(64) } else { 0 };
         let stream = |stream: &crate::Stream| {
@@ -50,7 +50,8 @@ impl Forwarded {
         self.word(stream, sequence).is_some_and(|word| word.load(Ordering::Relaxed) & bit != 0)
     }
 
-    /// Records that the rule has forwarded a packet; false if that was known.
+    /// Records that the rule has forwarded a packet. Returns false if the record had this rule
+    /// already.
     pub(crate) fn mark(&self, stream: usize, sequence: u32) -> bool {
         let bit = 1 << (sequence % 64);
         self.word(stream, sequence)
@@ -150,7 +151,8 @@ impl Prober {
         done
     }
 
-    /// Removes rules that have forwarded a packet by the record of the capturing thread.
+    /// Removes the rules that have forwarded a packet, according to the record of the capturing
+    /// thread.
     pub(crate) fn forget(&mut self, forwarded: &Forwarded) {
         let stream = self.stream;
         self.waiting.retain(|&(sequence, _)| !forwarded.has(stream, sequence));

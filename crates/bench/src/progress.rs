@@ -1,4 +1,4 @@
-//! The progress of a run, for threads that do not take part.
+//! Publishes the progress of a run for threads that do not take part in the run.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 
@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicU64, AtomicUsize};
 pub(crate) struct Progress {
     pub(crate) sent: AtomicU64,
     pub(crate) arrived: AtomicU64,
-    /// Senders that still have messages to send in this run.
+    /// The number of senders that still have messages to send in this run.
     pub(crate) unfinished: AtomicUsize,
-    /// Controllers' connections that have shaken hands.
+    /// The number of controllers' connections with a complete handshake.
     pub(crate) ready: AtomicUsize,
-    /// Switches from which a controller has requested the features.
+    /// The number of switches from which a controller has requested the features.
     pub(crate) introduced: AtomicUsize,
 }

@@ -1,5 +1,5 @@
-//! Real switches in the place of emulated switches. This module has the interface that a measurement needs; the
-//! provider of the switches (a lab of network namespaces, a rack) implements it.
+//! The interface to real switches in the place of emulated switches. The provider of the switches (a lab of network
+//! namespaces, a rack) implements the interface.
 
 use crate::Error;
 use crate::plan::{DataPort, Topology, Version};
@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 /// The number of real switches, and the number of data ports of each switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Size {
-    /// How many switches.
+    /// The number of switches.
     pub switches: usize,
     /// Ports of each switch by which the data plane's packets enter and leave.
     pub ports: usize,
@@ -20,11 +20,11 @@ pub struct Size {
 /// The available real switches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stand {
-    /// This machine's address as the switches see it. A program that the switches dial must listen there.
+    /// This machine's address as the switches see it. A program that the switches dial must listen at this address.
     pub host: IpAddr,
     /// The first switch's datapath id.
     pub dpid: u64,
-    /// All ports, those of the first switch first.
+    /// All ports, with the ports of the first switch first.
     pub ports: Vec<DataPort>,
 }
 
@@ -33,24 +33,24 @@ pub trait RealSwitches: Debug + Send + Sync {
     /// The name in results, such as `Open vSwitch 3.1.0`.
     fn name(&self) -> String;
 
-    /// Makes sure that there are so many switches with so many ports.
+    /// Prepares this number of switches with this number of ports.
     ///
     /// # Errors
-    /// A sentence.
+    /// The error, as a sentence.
     fn prepare(&self, size: Size) -> Result<Stand, String>;
 
     /// Empties the switches' tables and makes switch *i* dial address *i* only.
     ///
     /// # Errors
-    /// A sentence.
+    /// The error, as a sentence.
     fn connect(&self, size: Size, addresses: &[SocketAddr], version: Version)
     -> Result<(), String>;
 
-    /// The controllers of these switches listen now. The switches must drop their cached state of the time when no
-    /// controller listened.
+    /// Tells the provider that the controllers of these switches listen now. The switches must drop their cached state
+    /// of the time when no controller listened.
     ///
     /// # Errors
-    /// A sentence.
+    /// The error, as a sentence.
     fn forget(&self, size: Size) -> Result<(), String>;
 
     /// Removes or returns the switches of [`RealSwitches::prepare`]. After this call no switches are available.

@@ -1,4 +1,4 @@
-//! Recorded arrival times: from a text, or of the packets in a pcap or pcapng file.
+//! Reads recorded arrival times from a text, or from the packets of a pcap or pcapng file.
 
 use crate::arrivals::Arrivals;
 use crate::error::Error;
@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// The most times in one file: ten minutes of 16,000 messages a second.
 const MOST: usize = 10_000_000;
-/// A longer block of a capture file is no packet.
+/// The longest block of a capture file that can be a packet.
 const LONGEST: u32 = 64 << 20;
 
 impl Load {
@@ -30,7 +30,7 @@ impl Load {
     }
 }
 
-/// Times in ns since the first, in rising order.
+/// Reads times in ns since the first time, in rising order.
 ///
 /// A text has one time per line, in seconds with any number of decimals. `#` begins a comment.
 ///

@@ -1,4 +1,4 @@
-//! Requests to the REST interface of a system under test, and their answers.
+//! Sends requests to the REST interface of a system under test, and reads the answers.
 
 use rest::Request;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! One thread's part of one run: its senders, its tracks, and its counts.
+//! One thread's part of one run: the senders, the tracks, and the counts of the thread.
 
 use crate::fault::Faults;
 use crate::load::{Kind, Load, MAX_STREAMS, Stream};
@@ -42,13 +42,13 @@ pub(crate) struct Run {
     pub(crate) pacing: Pacing,
     pub(crate) window: Window,
     pub(crate) senders: Vec<Sender>,
-    /// Where this thread sends probes into the data plane.
+    /// The probers by which this thread sends probes into the data plane.
     pub(crate) probers: Vec<Prober>,
     pub(crate) forwarded: Arc<Forwarded>,
-    /// The tracks by stream; only for streams that this thread receives.
+    /// The tracks by stream. Only streams that this thread receives have a track.
     pub(crate) tracks: Vec<Option<Track>>,
     pub(crate) pending: Vec<Option<Pending>>,
-    /// By stream: its sender in this thread, for closed loops.
+    /// The sender of each stream in this thread, for closed loops.
     pub(crate) sender_of: Vec<Option<usize>>,
     pub(crate) by_kind: Vec<Option<Histogram>>,
     pub(crate) lag: Histogram,
@@ -57,16 +57,16 @@ pub(crate) struct Run {
     pub(crate) arrived: Vec<Record>,
     pub(crate) total_sent: u64,
     pub(crate) total_arrived: u64,
-    /// Writes that contained messages of the load.
+    /// The number of writes that contained messages of the load.
     pub(crate) writes: u64,
-    /// How long slow switches worked inside the window.
+    /// The time in ns that slow switches worked inside the window.
     pub(crate) busy_ns: u64,
-    /// By tenant: the number of PORT_STATUS messages that arrived inside the window.
+    /// The number of PORT_STATUS messages that arrived inside the window, by tenant.
     pub(crate) notices: Vec<u64>,
 }
 
 impl Run {
-    /// Allocates everything; `start` is the schedule's beginning on the session's clock.
+    /// Allocates all memory of the run. `start` is the schedule's beginning on the session's clock.
     pub(crate) fn new(
         id: u16,
         setup: &Setup,
@@ -120,7 +120,7 @@ impl Run {
         run
     }
 
-    /// Goes on with a changed load, which has further streams, or in which streams end earlier.
+    /// Continues with a changed load. The load has further streams, or streams end earlier.
     pub(crate) fn change(&mut self, setup: &Setup, load: Arc<Load>, sides: Sides) {
         self.pacing = Pacing::of(setup, &load);
         self.load = load;
@@ -184,7 +184,7 @@ impl Run {
         }
     }
 
-    /// A message of `stream` arrived, or was answered, for the first time or again.
+    /// Counts a message of `stream` that arrived or was answered, for the first time or again.
     #[inline]
     pub(crate) fn arrive(
         &mut self,
@@ -210,7 +210,7 @@ impl Run {
         }
     }
 
-    /// A request was answered by an ERROR.
+    /// Counts a request that was answered by an ERROR.
     pub(crate) fn refuse(&mut self, stream: usize, sequence: u32, intended: u64) {
         if let Some(Some(track)) = self.tracks.get_mut(stream)
             && track.refuse(sequence, intended)
@@ -219,7 +219,7 @@ impl Run {
         }
     }
 
-    /// A message without a reply was answered by an ERROR.
+    /// Counts a message without a reply that was answered by an ERROR.
     pub(crate) fn refuse_unmatched(&mut self, stream: usize, now: u64) {
         if let Some(Some(track)) = self.tracks.get_mut(stream) {
             track.refuse_unmatched(now);
@@ -227,7 +227,7 @@ impl Run {
         }
     }
 
-    /// A closed loop's message was answered: the next message may be sent.
+    /// Allows the next message of a closed loop, because a message was answered.
     pub(crate) fn release(&mut self, stream: usize, now: u64) {
         let Some(Some(place)) = self.sender_of.get(stream).copied() else { return };
         let Some(sender) = self.senders.get_mut(place).filter(|sender| sender.is_closed_loop())
@@ -240,7 +240,7 @@ impl Run {
         }
     }
 
-    /// A message left.
+    /// Counts and records a sent message.
     #[inline]
     pub(crate) fn left(&mut self, stream: usize, waiting: Waiting, has_reply: bool) {
         self.total_sent += 1;
@@ -279,7 +279,7 @@ impl Run {
         progress.unfinished.store(self.unfinished(now), Ordering::Relaxed);
     }
 
-    /// The number of senders that still have messages to send; exact only after the schedule's end.
+    /// The number of senders that still have messages to send. The number is exact only after the schedule's end.
     pub(crate) fn unfinished(&self, now: u64) -> usize {
         if now < self.window.end {
             return self.senders.len();
@@ -287,13 +287,13 @@ impl Run {
         self.senders.iter().filter(|sender| sender.next(now) != Next::Over).count()
     }
 
-    /// A slow switch worked from one moment to another.
+    /// Adds the time in which a slow switch worked, from one moment to another.
     pub(crate) fn busy(&mut self, (from, to): (u64, u64)) {
         let (from, to) = (from.max(self.window.from), to.min(self.window.to));
         self.busy_ns += to.saturating_sub(from);
     }
 
-    /// A tenant's controller got a PORT_STATUS.
+    /// Counts a PORT_STATUS that a tenant's controller received.
     pub(crate) fn notice(&mut self, tenant: usize, now: u64) {
         if let Some(count) = self.notices.get_mut(tenant).filter(|_| self.window.contains(now)) {
             *count += 1;

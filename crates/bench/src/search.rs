@@ -1,4 +1,4 @@
-//! The highest rate that a system under test sustains, by bisection (RFC 8456, section 5.1.3).
+//! Finds the highest rate that a system under test sustains, by bisection (RFC 8456, section 5.1.3).
 
 use crate::Error;
 use crate::Verdict;
@@ -55,7 +55,7 @@ pub struct Trial {
     pub latency: LatencySummary,
     /// The 99th percentile of the generator's own lag behind its schedule, in µs.
     pub lag_p99_us: f64,
-    /// Whether the generator kept its own schedule; if not, the trial says nothing about the system.
+    /// Whether the generator kept its own schedule. If not, the trial is no measurement of the system.
     pub generator_kept_up: bool,
     /// Whether the goal was met.
     pub passed: bool,
@@ -124,7 +124,7 @@ impl Found {
         Verdict { results, histograms: Vec::new(), criteria: Vec::new(), window }
     }
 
-    /// The trials, for stdout.
+    /// The table of the trials, for stdout.
     #[must_use]
     pub fn table(&self) -> Table {
         let mut table = Table::new([
@@ -208,7 +208,7 @@ impl Search {
     #[must_use]
     pub fn most_trials(&self) -> u32 {
         let halvings = ((self.high / self.low).ln() / self.resolution.ln_1p()).log2().ceil();
-        // Negative, or NaN, if the bounds are invalid.
+        // The number of halvings is negative, or NaN, if the bounds are invalid.
         2 + halvings.max(0.0) as u32
     }
 
@@ -261,8 +261,8 @@ impl Search {
     }
 }
 
-/// The highest passing value between `low` and `high`, to within `resolution` (relative), and
-/// whether it is `high` itself. Halves the ratio, not the difference: rates span decades.
+/// The highest passing value between `low` and `high`, to within `resolution` (relative), and whether this value is
+/// `high`. The search halves the ratio, not the difference, because rates span decades.
 fn bisect<E>(
     low: f64,
     high: f64,

@@ -1,5 +1,5 @@
-//! Messages per TCP segment, from the kernel's counters. They show whether batching and Nagle's algorithm have the
-//! effect of the settings, at the generator and at the system under test.
+//! Counts messages per TCP segment, from the kernel's counters. The counts show whether batching and Nagle's algorithm
+//! have the effect of the settings, at the generator and at the system under test.
 
 use crate::track::Counts;
 
@@ -60,8 +60,8 @@ impl Segments {
     }
 }
 
-/// Adds up the data segments of all connections to `controller_ports` (as the listening side sees them) and to
-/// `switch_ports` (as the dialling side does). `None` if the kernel has no such counters.
+/// Adds up the data segments of all connections to `controller_ports` (as the listening side sees the connections) and
+/// to `switch_ports` (as the dialling side sees the connections). Returns `None` if the kernel has no such counters.
 pub(crate) fn count(controller_ports: &[u16], switch_ports: &[u16]) -> Option<SegmentCounts> {
     let (mut controllers, mut switches) = (controller_ports.to_vec(), switch_ports.to_vec());
     controllers.sort_unstable();

@@ -177,8 +177,8 @@ impl Sender {
         matches!(self.arrivals, Arrivals::Closed { .. })
     }
 
-    /// Appends the next message to `out` and goes on to the message after it. `intended` is the
-    /// message's scheduled time, or now.
+    /// Appends the next message to `out` and goes on to the message after the appended message.
+    /// `intended` is the message's scheduled time, or now.
     #[inline]
     pub(crate) fn build(
         &mut self,
@@ -279,7 +279,7 @@ mod tests {
         let sequences: Vec<u32> = all.iter().map(|&(_, sequence, _)| sequence).collect();
         assert_eq!(sequences, (0..all.len() as u32).collect::<Vec<_>>());
         assert!((ins / all.len() as f64 - 0.5).abs() < 0.03, "{ins} of {}", all.len());
-        // All sides together send the plain schedule, whatever the mix.
+        // All sides together send the plain schedule, with any mix.
         let plain = walk(&[(Kind::Echo, 1)], arrivals, false);
         assert!(plain.iter().map(|s| s.0).eq(all.iter().map(|s| s.0)));
     }

@@ -1,5 +1,5 @@
-//! The processor of a slow switch: it works on messages first come first served, one at a time, in batches, or by a
-//! bucket of tokens. A [`Delay`] stands between the processor and the controller.
+//! Emulates the processor of a slow switch. The processor works on messages in the order of arrival: one at a time, in
+//! batches, or by a bucket of tokens. A [`Delay`] stands between the processor and the controller.
 
 use crate::plan::{Delay, Setup};
 use crate::wire::be16;
@@ -7,14 +7,15 @@ use std::collections::VecDeque;
 
 /// The default for [`crate::plan::SwitchModel::queue`].
 const DEFAULT_QUEUE: usize = 64;
-/// The host of a switch with [`Delay::Stalls`] stands still for the first time in each second time.
+/// The times of [`Delay::Stalls`] in ns: the length of a stall of the switch's host, and the period of the stalls.
 const STALL_NS: u64 = 5_000_000;
 const BETWEEN_STALLS_NS: u64 = 200_000_000;
-/// How late answers with [`Delay::Late`] are, at least and at most.
+/// The least and the largest delay of answers with [`Delay::Late`], in ns.
 const LATE_NS: [u64; 2] = [50_000, 150_000];
-/// The round trip to a switch with [`Delay::Far`].
+/// The round trip to a switch with [`Delay::Far`], in ns.
 pub(crate) const FAR_NS: u64 = 10_000_000;
-/// A switch with [`Delay::ChangesSpeed`] is ten times as fast in every other of these times.
+/// The time in ns for which a switch with [`Delay::ChangesSpeed`] has the same speed. In every other of these times the
+/// switch is ten times as fast.
 const SAME_SPEED_NS: u64 = 500_000_000;
 const FASTER: u64 = 10;
 
@@ -27,7 +28,7 @@ pub(crate) struct Service {
     taken: u32,
     bucket: u32,
     delay: Delay,
-    /// When the bucket is full again.
+    /// The time when the bucket is full again.
     full_at: u64,
     limit: usize,
     /// The waiting frames, one after the other; the first `head` bytes are answered.
@@ -35,9 +36,9 @@ pub(crate) struct Service {
     head: usize,
     /// The waiting frames.
     waiting: VecDeque<Work>,
-    /// When the last frame is done.
+    /// The time when the last frame is done.
     done_at: u64,
-    /// When the last frame is answered.
+    /// The time when the last frame is answered.
     answered_at: u64,
     /// The number of frames so far.
     count: u64,
@@ -53,9 +54,9 @@ struct Work {
 /// A frame that a slow switch has finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Served {
-    /// When work on it began, and when it was done.
+    /// The times when the work on the frame began and ended.
     pub(crate) work: (u64, u64),
-    /// When the next frame will be answered, if one waits.
+    /// The time when the next frame will be answered, if a frame waits.
     pub(crate) next: Option<u64>,
 }
 
@@ -86,17 +87,17 @@ impl Service {
         self.waiting.len() >= self.limit
     }
 
-    /// Whether barriers are answered at once, whatever waits.
+    /// Whether barriers are answered at once, independent of waiting frames.
     pub(crate) fn answers_barriers_early(&self) -> bool {
         self.delay == Delay::EarlyBarriers
     }
 
-    /// A frame arrived. Returns the time when the frame will be answered, if no other waits.
+    /// Adds an arrived frame. Returns the time when the frame will be answered, if no other frame waits.
     pub(crate) fn push(&mut self, frame: &[u8], now: u64) -> Option<u64> {
         self.frames.extend_from_slice(frame);
         self.count += 1;
-        // A processor that was idle starts now, or at the earlier time when it became free: a late
-        // wake-up must not slow the switch down.
+        // An idle processor starts now, or at the earlier time when the processor became free: a late wake-up must not
+        // slow the switch down.
         let from = now.max(self.done_at);
         let service = self.service_at(from);
         let done = after_stall(self.delay, self.next(from, service));
@@ -164,7 +165,7 @@ impl Service {
     }
 }
 
-/// The time when work is done that without stalls would be done `at`.
+/// The end of work with stalls, if the work would end at the time `at` without stalls.
 fn after_stall(delay: Delay, at: u64) -> u64 {
     let into = at % BETWEEN_STALLS_NS;
     if delay == Delay::Stalls && into < STALL_NS { at + STALL_NS - into } else { at }
@@ -282,7 +283,7 @@ mod tests {
             let late = at - (300 + number) * MS;
             assert!((50_000..150_000).contains(&late), "{late} ns");
         }
-        // At first ten times as fast; after half a second slow.
+        // At first the switch is ten times as fast. After half a second the switch is slow.
         let changing = answers(Delay::ChangesSpeed, 12, 499 * MS);
         let [first, tenth, last] = [0, 9, 11].map(|at: usize| changing[at].0);
         assert_eq!([first, tenth, last], [499_100_000, 500 * MS, 502 * MS]);

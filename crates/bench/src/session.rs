@@ -95,7 +95,7 @@ pub struct Session {
     stop: Stop,
 }
 
-/// The session's ends of a worker's channels.
+/// The session's ends of the channels to a worker.
 #[derive(Debug)]
 struct Remote {
     commands: Option<Sender<Command>>,
@@ -105,7 +105,7 @@ struct Remote {
 }
 
 impl Session {
-    /// Connects all ends and waits until every tenant's controller has shaken hands.
+    /// Connects all ends and waits until every tenant's controller has completed the handshake.
     ///
     /// # Errors
     /// [`Error::Setting`] for a bad setup, [`Error::Io`] when a thread or socket cannot be made, [`Error::Handshake`]
@@ -290,7 +290,7 @@ impl Session {
     ) -> Result<Outcome, Error> {
         self.runs = self.runs.wrapping_add(1);
         let mut load = Arc::new(load.clone());
-        // Requests between two runs have been answered: no run.
+        // Removes old requests. A request between two runs gets the answer that there is no run.
         while control.is_some_and(|control| control.next().is_some()) {}
         let forwarded = Arc::new(Forwarded::new(&load));
         // Everything is allocated before the first message is due.

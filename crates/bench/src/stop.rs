@@ -1,4 +1,4 @@
-//! Ends a measurement early; the results until then count.
+//! Ends a measurement early. The results until then count.
 
 use crate::error::Error;
 use std::sync::Arc;

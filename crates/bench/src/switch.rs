@@ -1,8 +1,8 @@
-//! The emulated switch for load. The switch answers every request at once. With a service time it
-//! answers one request after the other, like a slow switch's processor.
+//! The emulated switch for load. The switch answers every request at once. With a service time the
+//! switch answers one request after the other, like a slow switch's processor.
 //!
-//! Without the option [`Table`] (of crate `emulate`) the switch has no flow table: it only counts
-//! FLOW_MODs, and flow statistics are empty.
+//! Without the option [`Table`] (of crate `emulate`) the switch has no flow table: the switch only
+//! counts FLOW_MODs, and flow statistics are empty.
 
 use crate::plan::{Setup, Version};
 use crate::wire::{

@@ -18,7 +18,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
-/// The time that a system may take until it listens.
+/// The longest time from the start of a system until the system listens.
 const START_LIMIT: Duration = Duration::from_secs(15);
 /// The time that a system may take to end after the signal.
 const STOP_LIMIT: Duration = Duration::from_secs(3);
@@ -26,7 +26,7 @@ const STOP_LIMIT: Duration = Duration::from_secs(3);
 /// The system between the emulated ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum System {
-    /// Nothing.
+    /// There is no system: the two ends are connected directly.
     Direct,
     /// HAProxy in TCP mode: the lowest cost of any system in this place.
     Haproxy {
@@ -63,7 +63,7 @@ pub enum Tenancy {
     /// A slice.
     #[default]
     Slices,
-    /// Its own network, at its own switch port.
+    /// The tenant's own network, at the tenant's own switch port.
     Networks,
     /// A slice, with virtual interfaces between which [`crate::Kind::FlowChange`] makes flows. The tenant gets labels.
     Labels,
@@ -78,7 +78,7 @@ pub struct Target {
     pub topology: Topology,
     /// The processes to observe.
     pub pids: Vec<u32>,
-    /// The address of its REST interface, if the system has a REST interface like Weir's.
+    /// The address of the REST interface, if the system has a REST interface like Weir's.
     pub api: Option<SocketAddr>,
     /// The address that a hypervisor's switches dial.
     pub switch_address: Option<SocketAddr>,
@@ -450,13 +450,13 @@ fn write(file: &Path, text: &str) -> Result<(), Error> {
     fs::write(file, text).map_err(Error::io(file.display().to_string()))
 }
 
-/// A port that nobody has, at this host.
+/// A free port at this host.
 fn free_address(host: IpAddr) -> Result<SocketAddr, Error> {
     let port = packet::free_port().map_err(Error::io("a free port"))?;
     Ok(SocketAddr::new(host, port))
 }
 
-/// A child process that ends when this is dropped.
+/// A child process that ends when this value is dropped.
 #[derive(Debug)]
 struct Process {
     name: &'static str,
@@ -490,8 +490,8 @@ impl Process {
         self.child.id()
     }
 
-    /// Waits until programs listen on all of these ports. It does not connect, because a connection is an event for a
-    /// system under test.
+    /// Waits until programs listen on all of these ports. The wait makes no connection, because a connection is an
+    /// event for a system under test.
     fn wait_listening(&self, addresses: &[SocketAddr]) -> Result<(), Error> {
         let deadline = Instant::now() + START_LIMIT;
         loop {
@@ -636,7 +636,7 @@ mod tests {
         let what = (extra.as_str(), *tenancy);
         let text = weir_config(&setup, address(1), address(2), &[address(3), address(4)], what);
         for port in ["0xab port 11", "0xab port 12", "0xab port 15", "0xab port 16"] {
-            // Once as a port of the tenant's network, and once as an end of a link.
+            // The text has the port once as a port of the tenant's network, and once as an end of a link.
             assert_eq!(text.matches(port).count(), 2, "{port}: {text}");
         }
         assert_eq!(text.matches("on = \"0xab\"").count(), 2, "{text}");

@@ -21,7 +21,8 @@ pub struct Record {
     pub arrival: u64,
 }
 
-/// Counts of messages by their fate. Messages of the measured window only, unless noted otherwise.
+/// Counts of messages by result. Unless noted otherwise, the counts have only messages of the
+/// measured window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Messages that were written to a socket.
@@ -122,8 +123,8 @@ impl Track {
         }
     }
 
-    /// Message `sequence` with the intended time `intended` arrived at `now`. False if the message
-    /// had arrived already.
+    /// Counts message `sequence` with the intended time `intended`, which arrived at `now`. Returns
+    /// false if the message had arrived already.
     #[inline]
     pub(crate) fn arrive(&mut self, kind: Kind, sequence: u32, intended: u64, now: u64) -> bool {
         let in_window = self.window.contains(intended);
@@ -157,7 +158,8 @@ impl Track {
         true
     }
 
-    /// Message `sequence` was answered by an ERROR. False if the message had been answered already.
+    /// Counts message `sequence`, which was answered by an ERROR. Returns false if the message had
+    /// been answered already.
     pub(crate) fn refuse(&mut self, sequence: u32, intended: u64) -> bool {
         if !self.mark(sequence) {
             self.counts.duplicates += 1;
@@ -168,19 +170,20 @@ impl Track {
         true
     }
 
-    /// A message without a reply was answered by an ERROR, which does not carry its tag.
+    /// Counts a message without a reply that was answered by an ERROR. The ERROR does not carry the
+    /// message's tag.
     pub(crate) fn refuse_unmatched(&mut self, now: u64) {
         self.counts.refused += u64::from(self.window.contains(now));
     }
 
-    /// Sets the message's bit; false if the bit was set already.
+    /// Sets the message's bit. Returns false if the bit was set already.
     #[inline]
     fn mark(&mut self, sequence: u32) -> bool {
         let (word, bit) = (sequence as usize / 64, 1u64 << (sequence % 64));
         if word >= self.seen.len() {
             // Allocation happens only without a schedule, and then once per doubling. The generator
-            // numbers its messages itself. A number far beyond the arrived numbers is an invention
-            // of the system under test, and must not cause an allocation.
+            // numbers its messages itself. A number far beyond the arrived numbers is a fault of
+            // the system under test, and must not cause an allocation.
             if word >= self.seen.len() * 2 + JUMP {
                 return false;
             }
@@ -245,7 +248,7 @@ impl Pending {
         }
     }
 
-    /// The request with this xid, if it is still known.
+    /// The request with this xid, if the request is still known.
     #[inline]
     pub(crate) fn find(&mut self, xid: u32) -> Option<&mut Waiting> {
         let low = xid & ((1 << SEQUENCE_BITS) - 1);

@@ -1,4 +1,5 @@
-//! Viewers of the page: each viewer opens a stream of server-sent events, and reads all events.
+//! Emulates viewers of the page. Each viewer opens a stream of server-sent events, and reads all
+//! events.
 
 use crate::Error;
 use crate::measure::Collector;

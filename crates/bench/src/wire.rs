@@ -1,5 +1,5 @@
-//! The few bytes of OpenFlow that the generator's hot path needs: headers, types, and the place of
-//! a packet or a buffer id in a message. All numbers are big-endian.
+//! Reads and writes the few fields of OpenFlow that the generator's hot path needs: headers, types,
+//! and the place of a packet or a buffer id in a message. All numbers are big-endian.
 //!
 //! The crate `openflow` has a complete codec; this module decodes only fields that are measured.
 

@@ -45,7 +45,7 @@ const READ_AT_ONCE: usize = 64 * 1024;
 const SCRATCH: usize = 64 * 1024 + READ_AT_ONCE;
 /// A slow switch reads few bytes at once, because its queue is short.
 const READ_SLOWLY: usize = 2 * 1024;
-/// The messages of one sender, and of all senders, before the loop checks its sockets again.
+/// The most messages of one sender, and of all senders, before the loop checks its sockets again.
 const SENDER_TURN: usize = 512;
 const SEND_TURN: usize = 1024;
 /// The number of connections that are written before the loop checks its sockets again, because
@@ -92,7 +92,7 @@ struct Peer {
     dirty: bool,
     /// Messages since the last write.
     batched: usize,
-    /// Whether epoll reports when there is room.
+    /// Whether epoll reports when the connection has space.
     watches_room: bool,
 }
 
@@ -232,14 +232,14 @@ impl Worker {
                 self.finish_service();
                 if let Some(run) = run {
                     let part = run.into_part(faults);
-                    // A session that has ended needs no part.
+                    // A session that has ended does not need this part of the result.
                     let _ = self.parts.send(part);
                 }
             }
         }
     }
 
-    /// Outside of runs switches have no service time: waiting requests are answered now.
+    /// Answers the waiting requests at once, because outside of runs switches have no service time.
     fn finish_service(&mut self) {
         for token in 0..self.peers.len() {
             if matches!(self.peers.get(token), Some(Some(Peer { end: End::Switch(end), .. })) if end.is_slow())
@@ -375,7 +375,7 @@ impl Worker {
         }
     }
 
-    /// The slow switch has finished one or several messages.
+    /// Handles the messages that the slow switch has finished.
     fn serve(&mut self, token: usize, now: u64) {
         let Some(Some(Peer { end: End::Switch(end), conn, .. })) = self.peers.get_mut(token) else {
             return;

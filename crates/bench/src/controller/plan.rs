@@ -1,4 +1,4 @@
-//! The plan of a controller benchmark: switches, hosts, flow entries and how long each test takes.
+//! The plan of a controller benchmark: switches, hosts, flow entries and the time of each test.
 
 use crate::plan::{Identity, Setup, SwitchModel, TlsSides, Topology, Version};
 use crate::stop::Stop;
@@ -25,7 +25,8 @@ pub struct ControllerPlan {
     pub tls: Option<Identity>,
     /// The OpenFlow version.
     pub version: Version,
-    /// The topologies: discovery time is measured with each, everything else with the first.
+    /// The topologies. Discovery time is measured with each topology, and all other figures with
+    /// the first topology.
     pub layouts: Vec<Layout>,
     /// The length of probes, in bytes without the frame check sequence:
     /// [`crate::rfc8456::FRAME_BYTES`].
@@ -69,9 +70,9 @@ pub struct ControllerPlan {
 }
 
 impl ControllerPlan {
-    /// cbench's defaults if cbench has a default: 16 switches, here with 100 hosts each. The
-    /// topology is a leaf-spine network of two leaves and one spine: the smallest network that the
-    /// RFC allows, without a loop.
+    /// The defaults of cbench, where cbench has a default: 16 switches. Each switch has 100 hosts
+    /// here. The topology is a leaf-spine network of two leaves and one spine: the smallest network
+    /// that the RFC allows, without a loop.
     #[must_use]
     pub fn new(name: &str, address: SocketAddr, version: Version) -> Self {
         Self {

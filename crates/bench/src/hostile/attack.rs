@@ -9,7 +9,7 @@ pub enum Attack {
     ModifyAll,
     /// FLOW_MODs that add with CHECK_OVERLAP.
     CheckOverlap,
-    /// FLOW_MODs that delete, and match nothing.
+    /// FLOW_MODs that delete rules, but match no rule.
     DeleteNothing,
     /// FLOW_MODs that delete by a cookie that no rule has.
     DeleteCookie,
@@ -17,15 +17,15 @@ pub enum Attack {
     SlowReaders,
     /// Controllers that send HELLO and close.
     HelloAndClose,
-    /// FLOW_MODs that add long rules, also after the first refusal: they fill the place where rules are stored.
+    /// FLOW_MODs that add long rules, also after the first refusal. The rules fill the place where rules are stored.
     FillStore,
     /// FLOW_MODs that add rules to a small table, also after the first refusal.
     FillTable,
     /// Many controllers of each tenant that connect and stay.
     ManyControllers,
-    /// Strangers that emulate switches, with endless statistics.
+    /// Strangers that emulate switches, with statistics replies that never end.
     EndlessStatistics,
-    /// Strangers that emulate switches, with ever new ports.
+    /// Strangers that emulate switches, and report new ports all the time.
     NewPorts,
     /// Silent connections at the port for switches.
     Silent,
@@ -108,7 +108,8 @@ impl Attack {
         self == other || (self == Self::All && !Self::APART.contains(&other))
     }
 
-    /// Whether the attack is against rules that others add: the quiet tenant adds some meanwhile.
+    /// Whether the attack fills the space for the rules of other tenants. The quiet tenant adds rules during such an
+    /// attack.
     pub(super) fn is_against_rules(self) -> bool {
         matches!(self, Self::FillStore | Self::FillTable)
     }

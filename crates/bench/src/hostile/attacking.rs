@@ -1,4 +1,4 @@
-//! An attack beside a run.
+//! Runs an attack during a run of the load.
 
 use super::attack::Attack;
 use super::crowd::Crowd;
@@ -21,7 +21,7 @@ const SETTLING: Duration = Duration::from_secs(1);
 /// The finding about an attack on the REST interface that reached no limit.
 const NO_LIMIT: &str = "no-limit-reached";
 
-/// An attack that goes on beside a run.
+/// An attack during a run.
 #[derive(Debug)]
 pub(crate) struct Attacking {
     attack: Attack,
@@ -29,7 +29,8 @@ pub(crate) struct Attacking {
     watcher: Option<Watcher>,
     since: std::time::Instant,
     before: u64,
-    /// The REST interface, if the attack includes it, and its refused clients before the attack.
+    /// The REST interface, if the attack includes the interface, and its refused clients before the
+    /// attack.
     refused: Option<(SocketAddr, Option<f64>)>,
 }
 
@@ -77,7 +78,8 @@ impl Attacking {
         let done = (self.crowd.done() - self.before) as f64;
         let lasted = self.since.elapsed().as_secs_f64();
         let Some(collector) = collector else { return };
-        // The hostile clients of the REST interface leave room for the one that reads its counter.
+        // The hostile clients of the REST interface end first, so that the client that reads the
+        // counter gets a connection.
         drop(self.crowd);
         let reached =
             self.refused.map(|(api, before)| Reached::between(before, refusals::so_far(api)));
@@ -96,7 +98,8 @@ impl Attacking {
         if let Some(refused) = reached.refused {
             collector.sample("api_refused", "", Better::Neither, refused);
         }
-        // Together with other attacks, this attack is not judged: each is slower then.
+        // The attack on the REST interface is judged alone, because each attack is slower beside
+        // other attacks.
         if let Some(fault) = reached.fault.filter(|_| self.attack == Attack::Api) {
             collector.remark(NO_LIMIT, fault);
         }

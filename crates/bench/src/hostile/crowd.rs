@@ -47,7 +47,7 @@ pub(crate) struct Crowd {
 }
 
 impl Crowd {
-    /// Starts the thread. Hostile tenants behave well at first: they complete the handshake and add their rules.
+    /// Starts the thread. Hostile tenants behave well at first: each tenant completes the handshake and adds its rules.
     pub(crate) fn start(orders: Orders, listeners: Vec<TcpListener>) -> Result<Crowd, Error> {
         let tenants = listeners.len();
         let phase = Arc::new(Phase::default());
@@ -94,8 +94,8 @@ impl Drop for Crowd {
     }
 }
 
-/// A shell usually allows only as many descriptors as there are silent connections. With this limit there would be
-/// fewer attacks than the results say.
+/// Raises the limit of descriptors. A shell usually allows only as many descriptors as there are silent connections.
+/// With this limit there would be fewer attacks than the results state.
 fn allow_many_connections() {
     let limit = getrlimit(Resource::Nofile);
     // If the kernel refuses the limit, there are fewer attacks, and `attacks/s` shows this.
@@ -103,8 +103,8 @@ fn allow_many_connections() {
 }
 
 fn work(orders: &Orders, listeners: Vec<Vec<TcpListener>>, phase: &Phase) {
-    // The thread runs on the generator's CPU with a lower priority than the generator, because it must not use the CPUs
-    // of the system under test.
+    // The thread runs on the generator's CPU with a lower priority than the generator, because the thread must not use
+    // the CPUs of the system under test.
     if let Some(cpus) = &orders.cpus {
         cpus.beside();
     }

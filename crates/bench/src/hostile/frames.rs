@@ -3,8 +3,8 @@
 use crate::conn::Conn;
 use crate::wire::{HEADER_LEN, be16};
 
-/// Reads the arrived bytes, and passes on each whole frame with the buffer for answers. False at
-/// the end.
+/// Reads the arrived bytes, and passes each whole frame to the handler with the buffer for answers.
+/// Returns false at the end of the connection.
 pub(super) fn frames(
     conn: &mut Conn,
     scratch: &mut [u8],

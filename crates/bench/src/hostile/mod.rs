@@ -1,8 +1,8 @@
-//! One quiet tenant beside 19 hostile ones, hostile strangers and hostile clients of the REST interface: each attack in
-//! turn, and all together.
+//! Measures one quiet tenant beside 19 hostile tenants, hostile strangers and hostile clients of the REST interface:
+//! with each attack in turn, and with all attacks together.
 //!
 //! The quiet tenant is measured as in every other comparison ([`crate::Session`]). One more thread (`crowd`) plays the
-//! hostile `tenants`, `strangers` and `clients`. `watch` observes the process in the meantime.
+//! hostile `tenants`, `strangers` and `clients`. During the attack `watch` observes the process.
 //!
 //! Start reading at [`Attack`] and [`Hostile::comparison`].
 
@@ -35,7 +35,7 @@ use crate::{Error, observe};
 use report::table::number;
 use report::{Better, Point, Scalar, Table};
 
-/// The quiet tenant and the hostile ones.
+/// The number of tenants: the quiet tenant and the hostile tenants.
 pub const TENANTS: usize = 20;
 /// The quiet tenant's messages of each kind per second.
 const RATE: f64 = 500.0;
@@ -43,7 +43,7 @@ const RATE: f64 = 500.0;
 const KINDS: [Kind; 2] = [Kind::Echo, Kind::PacketIn];
 /// The largest difference between the quiet tenant's p99 with and without the attack, in µs.
 const P99_LIMIT_US: f64 = 5_000.0;
-/// The most FLOW_MODs of the quiet tenant per second, and in a run, while others fill a table or the store.
+/// The most FLOW_MODs of the quiet tenant per second, and in a run, while other tenants fill a table or the store.
 const FLOW_MODS: (f64, f64) = (10.0, 500.0);
 /// The number of entries of a table that tenants fill: the quiet tenant's share is twice as large as its FLOW_MODs.
 const SMALL_TABLE: u32 = TENANTS as u32 * 1_000;
@@ -126,7 +126,7 @@ impl Hostile {
     }
 }
 
-/// The REST interface is known only of systems that this crate starts.
+/// Whether the attack is possible. The address of the REST interface is known only for systems that this crate starts.
 fn is_possible(attack: Attack, system: &System) -> bool {
     attack != Attack::Api || matches!(system, System::Weir { .. })
 }
@@ -136,7 +136,7 @@ const NAMES: [[&str; 3]; 2] = [
     ["packet_in_p50_us", "packet_in_p99_us", "packet_in_max_us"],
 ];
 
-/// The quiet tenant's latency by message, and the most memory.
+/// Samples the quiet tenant's latency by kind of message, and the largest memory.
 fn by_kind(collector: &mut Collector, outcome: &Outcome, target: &Target) {
     for (kind, latency) in &outcome.by_kind {
         let names = KINDS.iter().position(|it| it == kind).and_then(|place| NAMES.get(place));
@@ -182,7 +182,7 @@ fn criteria(points: &[Point], subject: &str, attack: Attack) -> Vec<Criterion> {
         ("log lines per second", "log_lines_per_s", LOG_LIMIT_PER_S),
         ("health unanswered", "health_unanswered", 0.0),
     ] {
-        // Of a system that runs elsewhere, only the quiet tenant's latency is known.
+        // For a system that runs elsewhere, only the quiet tenant's latency is known.
         if let Some(measured) = of(attack, metric) {
             criteria.push(Criterion::at_most(format!("{name}: {title}"), Some(measured), limit));
         }
@@ -190,7 +190,7 @@ fn criteria(points: &[Point], subject: &str, attack: Attack) -> Vec<Criterion> {
     criteria
 }
 
-/// The measured points, for stdout.
+/// The table of the measured points, for stdout.
 #[must_use]
 pub fn table(verdict: &Verdict) -> Table {
     const US: f64 = 1.0;

@@ -1,4 +1,4 @@
-//! Whether an attack on the REST interface has reached a limit: Weir counts the clients that it refuses.
+//! Checks whether an attack on the REST interface has reached a limit. Weir counts the clients that Weir refuses.
 
 use crate::rest;
 use std::net::SocketAddr;
@@ -31,17 +31,17 @@ fn by_limits(text: &str) -> Option<f64> {
     })
 }
 
-/// What the counter says about the attack.
+/// The effect of the attack on the counter.
 #[derive(Debug, PartialEq)]
 pub(super) struct Reached {
     /// The refused clients, if the counter was read before and after the attack.
     pub(super) refused: Option<f64>,
-    /// The fault of the attack, if it reached no limit.
+    /// The fault of the attack, if the attack reached no limit.
     pub(super) fault: Option<&'static str>,
 }
 
 impl Reached {
-    /// From the counter before and after the attack.
+    /// Computes the effect from the counter before and after the attack.
     pub(super) fn between(before: Option<f64>, after: Option<f64>) -> Self {
         let refused = before.zip(after).map(|(before, after)| after - before);
         let fault = match refused {

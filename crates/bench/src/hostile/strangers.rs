@@ -1,4 +1,5 @@
-//! Strangers at the port for switches: some send endless statistics, some have ever new ports, some are silent.
+//! Emulates strangers at the port for switches. Some strangers send endless statistics, some report new ports all the
+//! time, and some are silent.
 
 use super::attack::Attack;
 use super::frames::frames;
@@ -32,7 +33,7 @@ pub(super) struct Strangers {
     address: SocketAddr,
     version: Version,
     switches: Vec<Stranger>,
-    /// The wanted number of silent connections, and the existing ones.
+    /// The wanted number of silent connections, and the existing connections.
     silent: (usize, Vec<TcpStream>),
     /// The time of the next check of the silent connections.
     look_at: Instant,

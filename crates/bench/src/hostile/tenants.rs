@@ -1,5 +1,5 @@
-//! Hostile tenants: controllers that request much work, add rules without end, do not read, connect and disconnect, or are
-//! many.
+//! Emulates hostile tenants. Their controllers request much work, add rules without end, do not read, connect and
+//! disconnect, or connect in large numbers.
 
 use super::attack::Attack;
 use super::frames::frames;
@@ -36,7 +36,8 @@ const ATTACK_XID: u32 = 3;
 #[derive(Debug)]
 pub(super) struct Tenant {
     version: Version,
-    /// The tenant's controllers: the first one, and those that accept only in an attack.
+    /// The listeners of the tenant's controllers: the first controller, and the controllers that accept only in an
+    /// attack.
     listeners: Vec<TcpListener>,
     attack: Attack,
     /// The message of the attack.
@@ -60,7 +61,7 @@ struct Session {
 }
 
 impl Tenant {
-    /// Tenant `index`, counted from 0: the first tenant is the quiet one.
+    /// Makes tenant `index`, counted from 0. The first tenant is the quiet tenant.
     pub(super) fn new(orders: &Orders, index: usize, listeners: Vec<TcpListener>) -> Self {
         let attack = orders.attack.of_tenant(index);
         let rule = Template::new(Kind::FlowMod, &orders.setup, index);
@@ -112,7 +113,7 @@ impl Tenant {
         if closes {
             self.sessions.clear();
         }
-        // Other controllers than the first wait for the attack.
+        // All controllers except the first accept connections only during the attack.
         let listening = if attacks { self.listeners.len() } else { 1 };
         let mut done = 0;
         let accepted = self.listeners.iter().take(listening).flat_map(|listener| {
@@ -257,15 +258,15 @@ fn lengthen(version: Version, out: &mut Vec<u8>) {
     }
 }
 
-/// The number of controllers of each of so many hostile tenants in [`Attack::ManyControllers`]: each needs a descriptor to listen, and
-/// a descriptor for its connection.
+/// The number of controllers of each hostile tenant in [`Attack::ManyControllers`], for this number of hostile tenants.
+/// Each controller needs a descriptor to listen, and a descriptor for its connection.
 pub(super) fn controllers_each(tenants: usize) -> usize {
     let limit = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);
     let each = limit.saturating_sub(OTHER_DESCRIPTORS) / (tenants.max(1) as u64 * 2);
     each.clamp(1, CONTROLLERS) as usize
 }
 
-/// The listeners of all controllers of a tenant, of whose first controller this is the listener.
+/// The listeners of all controllers of a tenant. `first` is the listener of the tenant's first controller.
 ///
 /// # Errors
 /// [`Error::Io`] naming the address.

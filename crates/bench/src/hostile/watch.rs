@@ -1,5 +1,5 @@
-//! The effect of an attack on the process of the system under test, seen from outside: descriptors, log lines, memory,
-//! and whether `/healthz` answers.
+//! Observes the effect of an attack on the process of the system under test, from outside: descriptors, log lines,
+//! memory, and whether `/healthz` answers.
 
 use super::seen::Seen;
 use crate::rest;
@@ -24,7 +24,7 @@ pub(crate) struct Watcher {
 }
 
 impl Watcher {
-    /// `None` if no thread can be started.
+    /// Starts the thread. Returns `None` if no thread can be started.
     pub(crate) fn start(
         pids: Vec<u32>,
         api: Option<SocketAddr>,

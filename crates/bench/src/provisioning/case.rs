@@ -5,12 +5,12 @@ use crate::stop::Stop;
 use report::Point;
 use std::path::PathBuf;
 
-/// The plan of a provisioning benchmark: how fast networks start, and how fast links move.
+/// The plan of a provisioning benchmark, which measures how fast networks start and links move.
 #[derive(Clone, Debug)]
 pub struct Provisioning {
     /// The hypervisor's command, such as `weir serve`.
     pub command: Vec<String>,
-    /// Physical switches, and as many virtual ones: 9 to 1,000.
+    /// The number of physical switches, and of virtual switches: 9 to 1,000.
     pub switches: usize,
     /// Virtual links of the started network: 1 to 2,000.
     pub links: usize,

@@ -1,4 +1,4 @@
-//! The emulated switches, which are connected to the system under test, and the changes of their tables.
+//! Connects the emulated switches to the system under test, and records the changes of their tables.
 
 use super::shape::{Place, Shape, point};
 use crate::error::Error;
@@ -47,7 +47,7 @@ pub(super) struct Changed {
     pub(super) last: u64,
     /// The time when a barrier acknowledged the last change.
     pub(super) done: u64,
-    /// Changes without an answered barrier after them.
+    /// The number of changes without a later answered barrier.
     pub(super) open: u64,
     /// Requests that switches refused.
     pub(super) errors: u64,
@@ -90,7 +90,7 @@ impl Fabric {
         self.running.now()
     }
 
-    /// Starts the count of changes again.
+    /// Sets the count of changes to zero.
     pub(super) fn forget(&self) {
         for table in lock(&self.tables).iter_mut() {
             // Barriers in flight are still answered.
@@ -231,7 +231,8 @@ fn emulated(error: &emulate::Error) -> Error {
 mod tests {
     use super::*;
 
-    /// Messages as (arrived, type, xid), at times 1, 2, …; the number of acknowledged changes, and their time.
+    /// Checks the number of acknowledged changes and their time. The messages are (arrived, type, xid), at times 1, 2,
+    /// ….
     #[track_caller]
     fn check(messages: &[(bool, u8, u32)], changes: u64, done: (u64, u64)) {
         let mut table = Table::default();

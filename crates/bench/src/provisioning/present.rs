@@ -96,7 +96,7 @@ fn short(point: &Point) -> String {
     format!("{}{backups}", value("phase"))
 }
 
-/// The threads' CPU time in ms: `shard-0` and `shard-1` are of one kind.
+/// The threads' CPU time in ms. `shard-0` and `shard-1` are one kind of thread.
 fn threads_of(point: &Point) -> impl Iterator<Item = (&str, f64)> {
     point.metrics.iter().filter_map(|(name, metric)| {
         let thread = name.strip_prefix(THREAD)?.strip_suffix("_ms")?;

@@ -20,14 +20,14 @@ use std::fmt::Write as _;
 const CORE: usize = 5;
 /// The fewest switches: the middle, and two leaves on each side.
 pub(super) const LEAST_SWITCHES: usize = CORE + 4;
-/// The port of each switch, physical or virtual, where a host would be.
+/// The port of each switch, physical or virtual, for a host.
 const EDGE: u32 = 1;
 /// The virtual switch's datapath id is this number plus the physical switch's index.
 const VIRTUAL: u64 = 0x1001;
 /// An Ethernet type for local experiments (IEEE 802).
 const ETHERTYPE: u16 = 0x88b5;
 
-/// A switch, by its index, and a port of it.
+/// The index of a switch, and the number of a port of this switch.
 pub(super) type Place = (usize, u32);
 
 /// The physical network.
@@ -37,7 +37,7 @@ pub(super) struct Shape {
     links: Vec<[Place; 2]>,
 }
 
-/// A tenant's network, with one virtual switch on each physical one.
+/// A tenant's network, with one virtual switch on each physical switch.
 #[derive(Clone, Debug)]
 pub(super) struct Wanted {
     switches: usize,
@@ -199,7 +199,7 @@ impl Wanted {
         rules
     }
 
-    /// A packet for each direction of each link, with the place where it enters and the switch where it must end.
+    /// A packet for each direction of each link, with the ingress place and the switch of the PACKET_IN.
     pub(super) fn packets(&self) -> Vec<(Point, Vec<u8>, SwitchIndex)> {
         let both = self.links.iter().flat_map(|&[a, b]| [(a, b), (b, a)]);
         let packet = |(from, to): (Place, Place)| {

@@ -35,7 +35,7 @@ pub(super) struct Listening {
     events: EventLoop,
 }
 
-/// A controller at work. It ends when this is dropped.
+/// A running controller. The controller ends when this value is dropped.
 pub(super) struct Tenant {
     orders: Sender<Order>,
     waker: Waker,
@@ -46,7 +46,8 @@ pub(super) struct Tenant {
 /// The state of the controller.
 #[derive(Clone, Debug, Default)]
 pub(super) struct View {
-    /// The ports by switch, and whether each port is up. A switch is in this map when it has reported all its ports.
+    /// The ports by switch, and whether each port is up. A switch is in this map when the switch has reported all its
+    /// ports.
     switches: BTreeMap<u64, BTreeMap<u32, bool>>,
     /// The number of switches, and of ports that are up, that the caller waits for.
     wanted: Option<(usize, usize)>,
@@ -111,7 +112,7 @@ impl Tenant {
         lock(&self.view).clone()
     }
 
-    /// Sends each switch its rules, and waits until all have them.
+    /// Sends each switch its rules, and waits until all switches have their rules.
     pub(super) fn install(
         &self,
         rules: BTreeMap<u64, Vec<u8>>,
@@ -265,7 +266,7 @@ impl Worker {
         };
         peer.flush();
         if ended && let Some(mut peer) = self.peers.remove(&readiness.token) {
-            // Dropping the socket closes it, even if the poller returns an error.
+            // Dropping the socket closes the connection, even if the poller returns an error.
             let _ = self.events.deregister(readiness.token, &mut peer.connection);
             lock(&self.view).switches.remove(&peer.dpid);
         }

@@ -17,7 +17,8 @@ use std::time::{Duration, Instant};
 
 /// The time without a change after which tables are complete.
 const QUIET: Duration = Duration::from_millis(700);
-/// The longest wait for any event. It is far beyond the criteria, so that a slow system has figures, too.
+/// The longest wait for any event. This limit is far above the limits of the criteria, so that a slow system has
+/// figures, too.
 const LIMIT: Duration = Duration::from_secs(60);
 /// The only tenant.
 const TENANT: &str = "tenant0";
@@ -36,7 +37,7 @@ pub(super) struct Found {
 
 /// A system with connected switches and a known topology, and a tenant without a network.
 struct Stage {
-    // The fields end in this order: the switches first, so that the system sees their connections close.
+    // The fields are dropped in this order: the switches first, so that the system sees their connections close.
     fabric: Fabric,
     tenant: Tenant,
     target: Target,
@@ -44,7 +45,7 @@ struct Stage {
     shape: Shape,
 }
 
-/// CPU time at a moment.
+/// The used CPU time at one moment.
 struct Cpu {
     of: Vec<(&'static str, u32)>,
     before: BTreeMap<String, u64>,
@@ -123,7 +124,8 @@ impl Stage {
         Err(Error::System(format!("{method} {path}: status {status}: {said}")))
     }
 
-    /// From the request until it is answered, all rules are in the tables, and the tenant sees all ports up.
+    /// Measures the time from the request until the request is answered, all rules are in the tables, and the tenant
+    /// sees all ports up.
     fn start(&self, plan: &Provisioning, wanted: &Wanted) -> Result<Found, Error> {
         let document = wanted.document();
         self.tenant.want(wanted.switches(), wanted.ports());
@@ -165,7 +167,7 @@ impl Stage {
         Ok(found)
     }
 
-    /// From the failure of the trunk until all rules of the new paths are in the tables.
+    /// Measures the time from the failure of the trunk until all rules of the new paths are in the tables.
     fn reroute(&self, plan: &Provisioning, wanted: &Wanted) -> Result<Found, Error> {
         self.tenant.want(wanted.switches(), wanted.ports());
         self.ask("PUT", NETWORK, Some(&wanted.document()))?;

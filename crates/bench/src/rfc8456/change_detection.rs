@@ -1,12 +1,11 @@
-//! Network topology change detection time (RFC 8456, section 5.1.8): a device fails. The time is
+//! Network topology change detection time (RFC 8456, section 5.1.8). A device fails. The time is
 //! from the first notification (PORT_STATUS) of its neighbours until the controller's first
 //! discovery message.
 //!
-//! The device's own connection is cut just before, as it is when a device loses its power. A
-//! controller that probes all the time sends its next probe soon, whether it has noticed the
-//! failure or not. The RFC does not distinguish these cases, and an outside observer cannot
-//! distinguish them. `probes_per_s` before the change shows how far regular probes may explain the
-//! figure.
+//! The device's own connection is cut just before the failure, as in a loss of power. A controller
+//! that probes all the time sends its next probe soon, with or without knowledge of the failure.
+//! The RFC does not distinguish these cases, and an outside observer cannot distinguish these
+//! cases. `probes_per_s` before the change shows how far regular probes may explain the figure.
 
 use super::context::{Case, Context, Sheet};
 use super::discovery_time::{Discovery, discover};
@@ -36,7 +35,7 @@ const LOOK: Duration = Duration::from_millis(500);
 pub(super) fn change(context: &mut Context<'_>, case: &Case) -> Result<Measurement, Error> {
     let mut sheet = Sheet::new(context, case);
     let layout = context.plan.layout();
-    // A switch without a station that the trial needs: never the first switch.
+    // The trial needs stations at other switches. This switch is never the first switch.
     let device = SwitchIndex(layout.switches() - 1);
     for trial in 0..context.plan.trials {
         if !context.begin_trial(case, trial)? {

@@ -81,7 +81,7 @@ enum Found {
 fn is_discovered(context: &mut Context<'_>, layout: Layout) -> Result<Found, Error> {
     let fabric = match Fabric::raise(context.plan, layout, &[context.plan.address]) {
         Ok(fabric) => fabric,
-        // If the controller does not even accept so many switches, this is a result.
+        // A controller that does not accept this number of switches is a result, not an error.
         Err(Error::Handshake { ready: 1.., .. }) => return Ok(Found::Partial),
         Err(error) => return Err(error),
     };

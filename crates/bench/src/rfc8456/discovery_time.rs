@@ -1,6 +1,6 @@
-//! Network topology discovery time (RFC 8456, section 5.1.1): from the first discovery message that
-//! a switch gets until the controller has received a discovery message over every link, in both
-//! directions.
+//! Network topology discovery time (RFC 8456, section 5.1.1): the time from the first discovery
+//! message that a switch gets until the controller has received a discovery message over every
+//! link, in both directions.
 //!
 //! The RFC ends a trial when the northbound interface reports the deployed topology, and takes the
 //! time of the last discovery message before this report. Since probing never ends, that time only
@@ -108,8 +108,8 @@ pub(super) fn discover(fabric: &Fabric, limit: Duration) -> Result<Discovery, Er
     })
 }
 
-/// Queries the northbound interface until it reports the deployed topology, or the same topology
-/// three times.
+/// Queries the northbound interface until the interface reports the deployed topology, or the same
+/// topology three times.
 fn confirm(
     context: &mut Context<'_>,
     fabric: &Fabric,

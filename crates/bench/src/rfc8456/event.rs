@@ -1,6 +1,6 @@
 //! The events that the benchmarks see at the southbound interface: one small [`Event`] for each
-//! message, and for each packet that reaches a host, in a [`Log`]. One thread writes the log,
-//! another thread reads it.
+//! message, and for each packet that reaches a host, in a [`Log`]. One thread writes the log, and
+//! another thread reads the log.
 
 use super::traffic;
 use crate::plan::Version;
@@ -44,7 +44,8 @@ pub(crate) enum What {
     OtherReceived,
 }
 
-/// With more events than this in one trial packets multiply, and the trial is no measurement.
+/// The most events of one trial. If there are more events, packets multiply, and the trial is no
+/// measurement.
 const MOST_EVENTS: usize = 2_000_000;
 
 /// The events so far.
@@ -62,7 +63,7 @@ struct Events {
     overflown: bool,
 }
 
-/// There were more events than a trial can have.
+/// The error that there were more events than a trial can have.
 #[derive(Debug)]
 pub(crate) struct Overflown;
 
@@ -132,7 +133,7 @@ impl Reader {
         Self { version, sessions: Vec::new() }
     }
 
-    /// The event, if it is relevant.
+    /// Returns the event of a message, if the event is relevant.
     pub(crate) fn read(&mut self, at: u64, seen: Seen<'_>) -> Option<Event> {
         let event = |place, controller, what| Some(Event { at, place, controller, what });
         match seen {
@@ -195,7 +196,7 @@ pub(crate) fn delivered(frame: &[u8]) -> What {
 /// `OFPT_PORT_STATUS` in both versions.
 const PORT_STATUS: u8 = 12;
 
-/// Whether a FLOW_MOD adds or modifies entries, and does not delete them.
+/// Whether a FLOW_MOD adds or modifies entries, and does not delete entries.
 fn provisions(version: Version, frame: &[u8]) -> bool {
     let command = match version {
         Version::V1_0 => be16(frame, 56),
@@ -204,8 +205,8 @@ fn provisions(version: Version, frame: &[u8]) -> bool {
     command.is_some_and(|command| command < 3)
 }
 
-/// The port of a PACKET_IN. In 1.3 the port is the first field of the match, as section 7.4.1
-/// recommends and as the emulated switch sends it.
+/// The port of a PACKET_IN. In 1.3 the port is the first field of the match: section 7.4.1
+/// recommends this place, and the emulated switch uses this place.
 fn in_port(version: Version, frame: &[u8]) -> Option<u32> {
     match version {
         Version::V1_0 => be16(frame, 14).map(u32::from),

@@ -27,7 +27,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A wait for silence has so many slices.
+/// The number of slices of a wait for silence.
 const SLICES: u32 = 10;
 
 /// The network, connected.
@@ -133,7 +133,7 @@ impl Fabric {
         Err(Error::Handshake { ready: introduced.len(), wanted, seen: vec![seen] })
     }
 
-    /// The network's time, ns.
+    /// The network's time, in ns.
     pub(crate) fn now(&self) -> u64 {
         self.running.now()
     }
@@ -185,8 +185,8 @@ impl Fabric {
         }
     }
 
-    /// Waits until no event that `matters` has occurred for `quiet`, at most for `limit`. The wait has slices, and all of them
-    /// have to be quiet: if this process gets no CPU for a while, that time is one slice at most.
+    /// Waits until no event that `matters` has occurred for `quiet`, at most for `limit`. The wait has slices, and all
+    /// slices have to be quiet. If this process gets no CPU for a while, that time is one slice at most.
     pub(crate) fn settle(
         &self,
         quiet: Duration,
@@ -248,7 +248,7 @@ impl Fabric {
         self.call(|network, _| network.switches().map(|(_, switch)| switch.flow_count()).sum())
     }
 
-    /// Sets at every port whether packets without an entry are not sent to the controller.
+    /// Sets every port to muted or not muted. A muted port does not send packets without an entry to the controller.
     pub(crate) fn set_muted(&self, muted: bool) -> Result<(), Error> {
         let bits = if muted { port_config::NO_PACKET_IN } else { 0 };
         self.call(move |network, _| {

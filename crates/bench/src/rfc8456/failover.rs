@@ -1,11 +1,11 @@
 //! Controller failover time (RFC 8456, section 5.4.1): switches are connected to two controllers, or to a cluster of
-//! more, and the active controller ends. The figure is the longest gap in a one-way stream of packets. Each packet has
-//! another source, so each packet needs a decision of a controller.
+//! more controllers, and the active controller ends. The figure is the longest gap in a one-way stream of packets. Each
+//! packet has another source, so each packet needs a decision of a controller.
 //!
-//! `gap_ms` is the time between two arrivals at the far traffic port, the first at or before the failure. If two
-//! controllers are both active, no packet is lost, and the gap is the distance of two packets (`spacing_ms`). When a
-//! process ends, its peers notice the end of the connection at once. A controller or switch that only stops answering
-//! is noticed by keepalives; this would be another figure.
+//! `gap_ms` is the time between two arrivals at the far traffic port. The first arrival is at or before the failure. If
+//! two controllers are both active, no packet is lost, and the gap is the distance of two packets (`spacing_ms`). When
+//! a process ends, its peers notice the end of the connection at once. Keepalives detect a controller or switch that
+//! only stops answering; the time of this detection would be another figure.
 
 use super::context::{Case, Context, Sheet};
 use super::event::What;

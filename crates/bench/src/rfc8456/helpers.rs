@@ -1,9 +1,9 @@
-//! Control of a controller without OpenFlow: orders at its northbound interface, and commands that
-//! end and restart it.
+//! Controls a controller without OpenFlow, by orders at its northbound interface, and by commands
+//! that end and restart the controller.
 //!
-//! The benchmark does not know any controller's own API. The user gives commands. These run as long
-//! as the benchmark, or once for each failure, in their own process group, which ends with the
-//! benchmark.
+//! The benchmark does not know any controller's own API. The user gives commands. A command runs as
+//! long as the benchmark, or once for each failure. Each command has its own process group, which
+//! ends with the benchmark.
 
 use crate::error::Error;
 use std::fmt;
@@ -13,12 +13,12 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
 
-/// The helpers. A test without the helper that it needs is not measured.
+/// The helpers. A test whose helper is missing is not measured.
 #[derive(Default)]
 pub struct Helpers {
     /// Sends orders for entries to the controller, and queries the discovered topology.
     pub northbound: Option<Box<dyn Northbound>>,
-    /// Ends the active controller, and starts it again.
+    /// Ends the active controller, and starts the controller again.
     pub operator: Option<Box<dyn Operator>>,
 }
 
@@ -31,7 +31,7 @@ pub trait Northbound {
     /// [`Error::System`] if the order cannot be sent, or the controller refuses the order.
     fn install(&mut self, flows: &[FlowOrder]) -> Result<(), Error>;
 
-    /// The discovered topology; `None` if the interface cannot report it.
+    /// The discovered topology; `None` if the interface cannot report the topology.
     ///
     /// # Errors
     /// [`Error::System`] if the query cannot be sent.
@@ -108,7 +108,7 @@ enum Answer {
     Refused(String),
 }
 
-/// The most unread answers. Further answers are dropped, because no order waits for them.
+/// The most unread answers. Further answers are dropped, because no order waits for these answers.
 const MOST_ANSWERS: usize = 1024;
 /// The longest line that is read. A longer line is cut into several lines, which are no answers.
 const LONGEST_LINE: u64 = 1 << 20;
@@ -239,8 +239,8 @@ fn answer(line: &[u8]) -> Option<Answer> {
 pub struct OperatorCommands {
     /// The command that ends the controller. The controller has ended when the command ends.
     pub fail: String,
-    /// The command that starts the controller again. The command must end, so it must put the
-    /// controller into the background.
+    /// The command that starts the controller again. The command must end, so the command must put
+    /// the controller into the background.
     pub restore: String,
 }
 
@@ -264,7 +264,7 @@ fn once(command: &str) -> Result<(), Error> {
     Err(Error::System(format!("`{command}` failed ({status})")))
 }
 
-/// A shell with its own process group; both end when this is dropped.
+/// A shell with its own process group. Both end when this value is dropped.
 struct Process(Child);
 
 impl Process {

@@ -65,8 +65,8 @@ impl Pace {
     }
 }
 
-/// Sends packets between ever new pairs: the source is new in each packet, and the destination is
-/// one of a number of stations (`macs`) that the controller knows.
+/// Sends packets between new pairs of stations: each packet has a new source, and the destination
+/// is one of a number of stations (`macs`) that the controller knows.
 pub(super) fn reactive(context: &mut Context<'_>, case: &Case) -> Result<Measurement, Error> {
     let mut sheet = Sheet::new(context, case);
     let fabric = Fabric::raise(context.plan, context.plan.layout(), &[context.plan.address])?;
@@ -120,7 +120,7 @@ fn proactive(context: &mut Context<'_>, case: &Case) -> Result<Measurement, Erro
 }
 
 /// Keeps a number of paths unfinished for one trial. `begin` starts the paths of these tags, and
-/// returns the packets that must be sent until they arrive.
+/// returns the packets that must be sent until the packets arrive.
 fn run(
     context: &mut Context<'_>,
     fabric: &Fabric,

@@ -1,11 +1,11 @@
 //! Network re-provisioning time (RFC 8456, section 5.4.2): packets are sent in both directions
 //! between the traffic ports, and a link on their path is cut. For each direction the gap is the
-//! time between the last arrival before the cut and the first arrival after it. The figure is the
-//! mean of the two gaps.
+//! time between the last arrival before the cut and the first arrival after the cut. The figure is
+//! the mean of the two gaps.
 //!
 //! The RFC counts lost packets of the forward direction at the sending port. Here lost packets are
-//! counted at the port where they should have arrived. `control_ms` is the re-provisioning time as
-//! the controller sees it: from the first notification until the last FLOW_MOD.
+//! counted at the port where the packets should have arrived. `control_ms` is the re-provisioning
+//! time as the controller sees it: from the first notification until the last FLOW_MOD.
 
 use super::context::{Case, Context, Sheet};
 use super::event::What;
@@ -79,7 +79,7 @@ fn measure(context: &mut Context<'_>) -> Result<Vec<Measurement>, Error> {
             break;
         }
         let fabric = Fabric::raise(context.plan, layout, &[context.plan.address])?;
-        // The controller must know the topology before it can find another path.
+        // The controller must know the topology before the controller can find another path.
         super::discovery_time::discover(&fabric, context.limit())?;
         context.rest();
         cut(context, &fabric, &mut sheet)?;

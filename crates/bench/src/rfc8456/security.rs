@@ -3,9 +3,9 @@
 //! disturbance, so that each figure can be compared with the undisturbed figure.
 //!
 //! Exceptions: the emulated switches themselves send malformed messages, 1 and 2 for every 100 of
-//! the steady rate. Denial of service: strangers connect to each attacked interface. They either
-//! send nonsense and disconnect, or stay connected and silent. There are no attacks below TCP,
-//! because such attacks need raw sockets, and measure the kernel.
+//! the steady rate. Denial of service: strangers connect to each attacked interface. A stranger
+//! either sends nonsense and disconnects, or stays connected and silent. There are no attacks below
+//! TCP, because such attacks need raw sockets, and measure the kernel.
 
 use super::context::{Case, Context};
 use super::test::Test;
@@ -78,7 +78,8 @@ fn repeat(
             let is_possible = !measurement.point.metrics.is_empty();
             measured.push(measurement);
             if !is_possible {
-                // There is nothing to disturb, so the trials with a disturbance are omitted.
+                // Without a result there is nothing to disturb, so the trials with a disturbance
+                // are omitted.
                 break;
             }
         }

@@ -1,9 +1,9 @@
 //! Control sessions capacity (RFC 8456, section 5.2.1): the number of switches that a controller
 //! holds at once.
 //!
-//! The RFC adds one session after the other until one is dropped. Here the number is doubled until
-//! the controller does not accept all sessions, and then a bisection follows. Each trial uses new
-//! connections. All connections must complete the handshake and get one more answer.
+//! The RFC adds one session after the other until the controller drops a session. Here the number
+//! is doubled until the controller does not accept all sessions, and then a bisection follows. Each
+//! trial uses new connections. All connections must complete the handshake and get one more answer.
 
 use super::context::{Case, Context, Sheet};
 use super::test::Test;

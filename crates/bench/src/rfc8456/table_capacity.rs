@@ -1,11 +1,11 @@
 //! Forwarding table capacity (RFC 8456, section 5.2.3): the number of flow entries that a
 //! controller keeps.
 //!
-//! Reactive: packets are sent between ever new stations from both sides, at the steady rate, until
-//! the number of entries is the same at three checks in a row. Proactive: different entries are
-//! ordered through the northbound interface, until the interface refuses an entry or no more
-//! entries arrive. The emulated switches' tables have room for a million entries each, and the
-//! entries are counted in these tables, not by a query to the controller.
+//! Reactive: packets are sent between new stations from both sides, at the steady rate, until the
+//! number of entries is the same at three checks in a row. Proactive: different entries are ordered
+//! through the northbound interface, until the interface refuses an entry or no more entries
+//! arrive. The emulated switches' tables have space for a million entries each, and the entries are
+//! counted in these tables, not by a query to the controller.
 
 use super::context::{Case, Context, Sheet};
 use super::fabric::{End, Fabric};
@@ -133,7 +133,7 @@ fn fill(
         asked += pairs;
         let refused = way.more(context, fabric, pairs as usize)?;
         std::thread::sleep(TURN);
-        // The entries are counted in the tables, so the log is deleted before it grows.
+        // The entries are counted in the tables, so the log is deleted before the log grows.
         fabric.forget();
         if Instant::now() < next_look && !refused {
             continue;

@@ -1,4 +1,4 @@
-//! A benchmark as data.
+//! Describes a benchmark as data.
 
 use super::context::Context;
 use crate::error::Error;

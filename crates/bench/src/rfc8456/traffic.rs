@@ -1,11 +1,11 @@
-//! The packets in the emulated network: probes with a tag between stations at the two traffic
-//! ports. Also recognizes discovery messages.
+//! Makes the packets in the emulated network: probes with a tag between stations at the two traffic
+//! ports. The module also recognizes discovery messages.
 
 use emulate::frame::build::{Mac, Path};
 
 /// The mark of a probe, at the start of its UDP payload; the tag follows.
 const MARK: [u8; 8] = *b"weir8456";
-/// Ethernet, IPv4 and UDP headers.
+/// The length of the Ethernet, IPv4 and UDP headers.
 const MARK_AT: usize = 14 + 20 + 8;
 const TAG_AT: usize = MARK_AT + MARK.len();
 
@@ -38,8 +38,8 @@ impl Probe {
     }
 }
 
-/// The announcement of a station, from which the controller learns the station's port: an ARP
-/// request for its own address.
+/// The announcement of a station, from which the controller learns the station's port. The
+/// announcement is an ARP request for the station's own address.
 pub(crate) fn announcement(station: u32) -> Vec<u8> {
     path(station, station).arp_request()
 }

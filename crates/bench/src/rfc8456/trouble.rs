@@ -25,8 +25,8 @@ pub(crate) enum Trouble {
     Attack {
         /// The attacked addresses.
         at: Vec<SocketAddr>,
-        /// Whether strangers send nonsense and disconnect; otherwise they stay connected and
-        /// silent.
+        /// Whether strangers send nonsense and disconnect. Otherwise the strangers stay connected
+        /// and silent.
         nonsense: bool,
     },
 }
@@ -66,7 +66,7 @@ impl Trouble {
 
 type Work = Box<dyn FnOnce(&AtomicBool) + Send>;
 
-/// Threads that run until this is dropped.
+/// Threads that run until this value is dropped.
 #[derive(Default)]
 pub(crate) struct Begun {
     stop: Arc<AtomicBool>,
@@ -122,8 +122,8 @@ fn disturb(
     }
 }
 
-/// Messages that no switch would send. Their lengths are true, so the controller can find the next
-/// message.
+/// Messages that no switch would send. The length field of each message is correct, so the
+/// controller can find the next message.
 fn malformed(version: Version) -> Vec<Vec<u8>> {
     use crate::wire::{kind, message};
     let bodies: [(u8, &[u8]); 6] = [

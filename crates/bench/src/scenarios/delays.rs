@@ -58,15 +58,15 @@ fn criteria_of(points: &[Point], subject: &str, delay: Delay, kind: Kind) -> Vec
         Criterion::at_most(format!("{name}: the tenant's unanswered, %"), unanswered, 0.0),
         Criterion::at_most(format!("{name}: the neighbour's messages lost, %"), lost, 0.0),
     ];
-    // If a switch answers barriers early, nobody can know how many messages without a reply wait at the switch.
+    // If a switch answers barriers early, the number of messages without a reply that wait at the switch is unknown.
     if (delay, kind) != (Delay::EarlyBarriers, Kind::PacketOut) {
         let added = of(true, "p50_us").zip(of(false, "p50_us")).map(|(more, alone)| more - alone);
-        // In front of a switch far away twice as much may be in flight as its rate needs: one more round trip.
+        // A distant switch may have twice as many messages in flight as its rate needs: one more round trip.
         let limit_ns = if delay == Delay::Far { FAR_NS } else { 3 * SERVICE_NS };
         let limit = limit_ns as f64 / 1e3;
         criteria.push(Criterion::at_most(format!("{name}: p50 beside − alone, µs"), added, limit));
     }
-    // While a switch is ten times as fast, the neighbour does not keep it busy.
+    // While a switch is ten times as fast, the neighbour does not keep the switch busy.
     if delay != Delay::ChangesSpeed {
         let busy = of(true, "switch_busy_percent");
         criteria.push(Criterion::at_least(format!("{name}: the switch is busy, %"), busy, 90.0));

@@ -8,7 +8,7 @@ use crate::plan::{Setup, SwitchModel};
 use report::Scalar;
 
 const SUBJECT_RATE: f64 = 1_000.0;
-/// The switch handles 8,000 messages per second.
+/// The service time of a switch that handles 8,000 messages per second, in ns.
 pub(super) const SERVICE_NS: u64 = 125_000;
 /// A switch that works in batches takes this number of the waiting messages every 2 ms. A switch with a bucket of tokens
 /// does this number of messages at once after an idle time.
@@ -21,7 +21,7 @@ pub(super) fn parameters(kind: Kind, beside: bool) -> Vec<(&'static str, Scalar)
     vec![("message", kind.name().into()), ("neighbour", neighbour.into())]
 }
 
-/// How a slow switch works on messages; each way has the same number of messages per second.
+/// The method by which a slow switch works on messages. Each method has the same number of messages per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Served {
     Singly,
@@ -77,8 +77,8 @@ pub(super) fn case(
     }
 }
 
-/// The switch is the bottleneck: a switch that works on one message at a time, one that works in batches, and one that has a
-/// bucket of tokens.
+/// The switch is the bottleneck: a switch that works on one message at a time, a switch that works in batches, and a
+/// switch that has a bucket of tokens.
 pub(super) fn switch(options: &Options) -> Comparison {
     let kinds = [Served::Singly, Served::InBatches, Served::FromABucket]
         .into_iter()
@@ -158,7 +158,7 @@ pub(super) fn neighbour_loss(
 /// The neighbour's rate with a real switch, which is more than the switch can process.
 const REAL_FLOOD_RATE: f64 = 200_000.0;
 
-/// The hypervisor is the bottleneck; with a real switch, the switch is the bottleneck.
+/// The hypervisor is the bottleneck. With a real switch, the switch is the bottleneck.
 pub(super) fn flood(options: &Options) -> Comparison {
     if options.switches.is_some() {
         return flood_on_a_real_switch(options);

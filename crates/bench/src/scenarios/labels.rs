@@ -15,7 +15,7 @@ use report::Better;
 use std::time::Duration;
 
 const RATE: f64 = 40_000.0;
-/// On a real switch, which also has to forward the packets and to make the changes.
+/// The rate on a real switch, which also has to forward the packets and to make the changes.
 const REAL_RATE: f64 = 20_000.0;
 const TENANTS: usize = 20;
 /// The time before the first figure: all rules are sent, and the system has half a second to settle.
@@ -23,7 +23,8 @@ const PRELOAD_MS: u64 = 4_000;
 const PRELOAD_S: f64 = 3.5;
 /// Changes of all tenants together, per second.
 const CHANGES: f64 = 10_000.0;
-/// The labels that a tenant may get per second, and at once after a second without labels: the default of the configuration.
+/// The number of labels that a tenant may get per second, and at once after a second without labels: the default of the
+/// configuration.
 const NOTICES: f64 = 100.0;
 /// The packets of every rule cross a link between the tenant's two ports. With emulated switches all tenants have the same ports.
 const TOPOLOGY: &str = "[topology]\nbandwidth = \"10Gbit\"\n{links}";

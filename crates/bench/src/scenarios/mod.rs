@@ -1,9 +1,10 @@
-//! The comparisons of Weir. Each is a named scenario that starts its systems, measures the systems interleaved in one
-//! run, and reports which criteria are met.
+//! The comparisons of Weir. Each comparison is a named scenario that starts its systems, measures the systems
+//! interleaved in one run, and reports which criteria are met.
 //!
 //! A scenario is data: its cases (a system and a load) and its criteria for the measured points; [`Comparison::run`]
-//! does the rest. The scenarios are `weir bench relay`, `saturation`, `tenants`, `isolation-switch`, `isolation-delays`,
-//! `isolation-flood`, `memory`, `networks`, `labels`, `page` and `work`; and `generator`, which measures the generator itself.
+//! does the rest. The scenarios are `weir bench relay`, `saturation`, `tenants`, `isolation-switch`,
+//! `isolation-delays`, `isolation-flood`, `memory`, `networks`, `labels`, `page` and `work`; and `generator`, which
+//! measures the generator itself.
 
 mod delays;
 mod generator;
@@ -33,7 +34,7 @@ pub enum Scenario {
     Tenants,
     /// A switch that handles 8,000 messages/s, and a neighbour that sends 16,000/s.
     IsolationSwitch,
-    /// Such a switch whose work or whose answers are delayed.
+    /// A switch of this speed whose work or whose answers are delayed.
     IsolationDelays,
     /// A neighbour that floods 400,000 PACKET_OUTs/s.
     IsolationFlood,
@@ -41,9 +42,9 @@ pub enum Scenario {
     Memory,
     /// Tenants' own networks compared with slices.
     Networks,
-    /// Followed flows and labels compared with neither.
+    /// Followed flows and labels, compared with Weir without followed flows and labels.
     Labels,
-    /// Viewers of the page, and clients with tokens, compared with neither.
+    /// Viewers of the page, and clients with tokens, compared with the load alone.
     Page,
     /// CPU time per message, and the hypervisor's own messages.
     Work,
@@ -77,7 +78,7 @@ impl Scenario {
     }
 
     /// Whether the scenario measures further systems ([`Options::others`]); `real` says whether the switch is real.
-    /// Labels are compared with Weir without labels: no other hypervisor has them.
+    /// Labels are compared only with Weir without labels, because no other hypervisor has labels.
     #[must_use]
     pub const fn takes_others(self, real: bool) -> bool {
         matches!(self, Self::Work)
@@ -214,7 +215,7 @@ mod tests {
         }
     }
 
-    /// Each scenario that takes further systems measures them beside its own.
+    /// Each scenario that takes further systems measures these systems beside its own systems.
     #[test]
     fn further_systems_are_measured() {
         for real in [false, true] {

@@ -63,7 +63,7 @@ pub(super) fn scene(options: &Options) -> Comparison {
     Comparison { tool: String::new(), cases, criteria: Box::new(criteria), kind: Kind::PacketIn }
 }
 
-/// Rates at which a real switch still answers. The maximum of a real switch says nothing about the hypervisor.
+/// Rates at which a real switch still answers. The maximum of a real switch is no property of the hypervisor.
 const REAL_LOADS: [(Kind, f64, usize); 4] = [
     (Kind::PacketIn, RATE, 1),
     (Kind::PacketIn, RATE, PORTS),

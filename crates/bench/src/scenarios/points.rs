@@ -1,4 +1,4 @@
-//! Functions of the measured points for the criteria of scenarios.
+//! Functions of the measured points, for the criteria of scenarios.
 
 use crate::comparison::Options;
 use crate::load::Load;
@@ -13,8 +13,8 @@ pub(super) fn timed(load: Load, options: &Options) -> Load {
     Load { duration_ms: options.duration_ms, cut_ms: options.cut_ms, ..load }
 }
 
-/// A metric at the point of `system` whose parameters include these: the median over runs. Of messages without an answer the mean
-/// over runs, so that the loss of one run counts.
+/// The median over runs of a metric, at the point of `system` whose parameters include these parameters. For messages
+/// without an answer: the mean over runs, so that the loss of one run counts.
 pub(crate) fn figure_of(
     points: &[Point],
     system: &str,

@@ -1,5 +1,5 @@
-//! Compares Weir with a TCP relay in the same place: the cost of reading messages in addition to the cost of forwarding
-//! them. On a real switch Weir is also compared with switch-only.
+//! Compares Weir with a TCP relay in the same place. The difference is the cost of reading messages in addition to the
+//! cost of forwarding messages. On a real switch Weir is also compared with switch-only.
 
 use super::points::{figure_of, find, ratio, timed};
 use crate::comparison::{Case, Comparison, Criterion, Options};

@@ -52,7 +52,7 @@ impl Worker {
         }
     }
 
-    /// Accepts one connection. If there are more connections, epoll reports them again.
+    /// Accepts one connection. If there are more connections, epoll reports the socket again.
     pub(super) fn accept(&mut self, tenant: usize) {
         let accepted = self.listeners.get(tenant).map(TcpListener::accept);
         let Some(Ok((stream, _))) = accepted else { return };
@@ -172,7 +172,7 @@ impl Worker {
         self.progress.ready.store(ready, Ordering::Relaxed);
     }
 
-    /// A socket has data, or room.
+    /// Handles a socket that has data, or space for writes.
     pub(super) fn ready(&mut self, token: usize, flags: epoll::EventFlags, now: u64) {
         if flags.contains(epoll::EventFlags::OUT) {
             self.room(token, now);
@@ -183,7 +183,7 @@ impl Worker {
         }
     }
 
-    /// There is room in a socket that was full: its senders go on.
+    /// Continues the senders of a socket that was full and has space again.
     fn room(&mut self, token: usize, now: u64) {
         let Some(Some(peer)) = self.peers.get_mut(token) else { return };
         if peer.conn.flush() == Flushed::Closed {
