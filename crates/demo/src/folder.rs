@@ -1,13 +1,13 @@
-//! Where the demo's results go, and what goes with the demo.
+//! Manages the folder of the demo's results. The folder also holds the files that the demo removes at its end.
 
 use anyhow::Context;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The results' folder, and in it the folder of everything that goes when the demo ends.
+/// The folder of the results, with a subfolder of all files that the demo removes at its end.
 pub(crate) struct Folder {
     pub(crate) out: PathBuf,
-    /// Whether it is ours to remove when there are no results.
+    /// Whether the demo made the folder, and so removes the folder if there are no results.
     is_new: bool,
     keep: bool,
 }
@@ -17,7 +17,7 @@ impl Folder {
         let is_new = !out.exists();
         let fail = || format!("cannot use --out {}", out.display());
         fs::create_dir_all(out).with_context(fail)?;
-        // Programs in other namespaces and folders get the names of files in it.
+        // Programs in other namespaces and folders get the names of files in this folder.
         let out = out.canonicalize().with_context(fail)?;
         let folder = Folder { out, is_new, keep };
         let work = folder.work();
@@ -42,7 +42,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // Nobody is left to be told about a folder that cannot be removed.
+        // A failure to remove the folder has no receiver.
         if !self.keep {
             let _ = fs::remove_dir_all(self.work());
         }

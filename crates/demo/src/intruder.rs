@@ -1,4 +1,4 @@
-//! A controller of a tenant that asks for what is not the tenant's.
+//! Emulates a controller that sends requests outside of its tenant's slice.
 
 use anyhow::Context;
 use channel::Address;
@@ -8,10 +8,10 @@ use openflow::{ListBuf, Version, VersionSet, frame, v10, v13};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-/// How long it waits for a connection or an answer.
+/// The longest wait for a connection or an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// It listens, and Weir dials it as it dials the tenant's other controller.
+/// A controller that listens. Weir dials this controller like the tenant's other controller.
 pub(crate) struct Intruder {
     listener: Controller,
     version: Version,
@@ -28,7 +28,7 @@ impl Intruder {
         self.listener.address().addr
     }
 
-    /// Waits until Weir shows it the switch.
+    /// Waits until Weir connects the switch to this controller.
     pub(crate) fn accept(mut self) -> anyhow::Result<Session> {
         let peer = self.listener.accept(VersionSet::only(self.version));
         let peer = peer.context("weir serve does not reach red's second controller")?;
@@ -36,35 +36,35 @@ impl Intruder {
     }
 }
 
-/// Its connection.
+/// The connection from Weir to this controller.
 pub(crate) struct Session {
     peer: Connected,
     version: Version,
     next_xid: u32,
 }
 
-/// A FLOW_MOD, in what the demo needs of one.
+/// The fields of a FLOW_MOD that the demo needs.
 #[derive(Clone, Copy)]
 pub(crate) struct Rule {
     pub(crate) delete: bool,
-    /// The port that it matches; else everything.
+    /// The ingress port of the match. `None` matches every packet.
     pub(crate) in_port: Option<u16>,
-    /// The port that it sends to; else it drops.
+    /// The output port. `None` drops the packet.
     pub(crate) output: Option<u16>,
 }
 
-/// What the switch (as the tenant sees it) answered.
+/// The answer of the switch, as the tenant sees the switch.
 pub(crate) struct Answer {
-    /// The name of the error, if it was one.
+    /// The name of the error, if the answer is an error.
     pub(crate) error: Option<String>,
-    /// The transaction id that the request had.
+    /// The transaction id of the request.
     pub(crate) xid: u32,
-    /// Whether an error carries that id and the request's own bytes.
+    /// Whether the error carries this id and the request's own bytes.
     pub(crate) is_faithful: bool,
 }
 
 impl Session {
-    /// Asks, and waits until the answer is sure: an ERROR, or the reply to a barrier behind the request.
+    /// Sends a request, and waits until the result is certain: an ERROR, or the reply to a barrier after the request.
     pub(crate) fn ask(&mut self, rule: Rule) -> anyhow::Result<Answer> {
         self.next_xid += 2;
         let (xid, barrier) = (self.next_xid - 1, self.next_xid);
@@ -103,7 +103,7 @@ fn read_error(version: Version, message: &[u8]) -> Option<Error<'_>> {
     }
 }
 
-/// Above what learning switches install.
+/// A priority above the priorities of the rules that learning switches install.
 const PRIORITY: u16 = 40_000;
 
 fn flow_mod_10(rule: Rule, xid: u32) -> anyhow::Result<Vec<u8>> {

@@ -1,4 +1,4 @@
-//! The main job of Weir, end to end, in about a minute.
+//! Shows the main job of Weir, end to end, in about a minute.
 //!
 //! ```text
 //!   h1 h2   h3 h4            Open vSwitch in a lab, or an emulated switch
@@ -7,12 +7,12 @@
 //!                                              └─► blue's controller
 //! ```
 //!
-//! Whatever is started is owned by a value that ends it when dropped, so every end (done, an error, Ctrl-C, a reader
-//! who went away) leaves nothing behind. Start reading at [`run`]; the story is in `story`, what it costs in
-//! `latency`.
+//! Every started process or thread has an owner value, and ends when this value is dropped. So every end of the demo
+//! (success, an error, Ctrl-C, a closed stdout) leaves nothing behind. Start reading at [`run`]; the story is in
+//! `story`, and the latency is measured in `latency`.
 //!
-//! Deliberately without knowledge of the hypervisor: it runs `weir serve` as an operator would. Errors are [`anyhow`]'s:
-//! the user of a demo can only be told why it ended.
+//! The crate deliberately has no knowledge of the hypervisor: the demo runs `weir serve` as an operator would. Errors
+//! are [`anyhow`]'s, because the user of a demo needs only the reason of the end.
 
 #![forbid(unsafe_code)]
 
@@ -32,10 +32,10 @@ use lab::Interrupt;
 use screen::Screen;
 use std::time::Instant;
 
-/// Shows it on stdout, and says how many things were not as they should be.
+/// Runs the demo, prints the output on stdout, and returns the number of expectations that were not met.
 ///
 /// # Errors
-/// What could not be started or measured; [`lab::Interrupted`].
+/// The failed start or measurement; [`lab::Interrupted`].
 pub fn run(settings: &Settings, interrupt: &Interrupt) -> anyhow::Result<usize> {
     let started = Instant::now();
     let folder = Folder::claim(&settings.out, settings.keep)?;

@@ -1,4 +1,5 @@
-//! One switch with four hosts: Open vSwitch and network namespaces, or both emulated.
+//! Provides one switch with four hosts: Open vSwitch with network namespaces, or an emulated switch with emulated
+//! hosts.
 
 use anyhow::Context;
 use channel::Address;
@@ -9,7 +10,8 @@ use openflow::{Version, VersionSet};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-/// Hosts 1 and 2 are red's, 3 and 4 blue's, at the ports of these numbers.
+/// The addresses of the hosts. Hosts 1 and 2 belong to tenant red, and hosts 3 and 4 to tenant blue. The number of a
+/// host is the number of its port.
 pub(crate) const ADDRESSES: [Ipv4Addr; 4] = [
     Ipv4Addr::new(10, 1, 0, 1),
     Ipv4Addr::new(10, 1, 0, 2),
@@ -17,23 +19,24 @@ pub(crate) const ADDRESSES: [Ipv4Addr; 4] = [
     Ipv4Addr::new(10, 2, 0, 2),
 ];
 
-/// What is missing for a real switch.
+/// The requirements of a real switch that this machine does not meet.
 pub(crate) fn missing() -> Vec<lab::Missing> {
     lab::Requirements { switches: true, rates: false }.check()
 }
 
 /// One switch with four hosts.
 pub(crate) trait Network {
-    /// What it is, for the audience.
+    /// The description of the network, for the user.
     fn name(&self) -> String;
 
-    /// Where a controller of the switch has to listen.
+    /// The address at which a controller of the switch has to listen.
     fn controller_host(&self) -> IpAddr;
 
     /// Gives the switch its one controller.
     fn connect(&mut self, controller: SocketAddr) -> anyhow::Result<()>;
 
-    /// Pings one host from another, counted from 0: the time until the answer, if one came.
+    /// Pings one host from another host, counted from 0. Returns the time until the answer, or `None` without an
+    /// answer.
     fn ping(
         &mut self,
         from: usize,
@@ -53,7 +56,7 @@ pub(crate) struct Real {
 
 impl Real {
     pub(crate) fn up(version: Version) -> anyhow::Result<Real> {
-        // What a killed demo left.
+        // The labs that a killed demo left are removed.
         Lab::down_abandoned(&StateDirectory::default()).context("cannot clear old labs")?;
         let mut topology = lab::Topology::builder();
         topology.switch("s1")?;
@@ -69,7 +72,7 @@ impl Real {
         let options = lab::Options {
             name: Some(format!("demo{}", std::process::id())),
             protocols: vec![protocol],
-            // Without a controller nothing is forwarded: what passes, a controller has allowed.
+            // Without a controller the switch forwards no packet, so each forwarded packet was allowed by a controller.
             fail_mode: Some(FailMode::Secure),
             ephemeral: true,
             ..lab::Options::default()
@@ -115,7 +118,7 @@ impl Network for Real {
     }
 }
 
-/// ` cookie=0x1, priority=5,in_port=1 actions=drop` without what only Weir understands.
+/// Removes the cookie, which has a meaning only for Weir, from ` cookie=0x1, priority=5,in_port=1 actions=drop`.
 fn without_cookie(line: &str) -> String {
     let line = line.trim();
     line.split_once(' ')
@@ -128,7 +131,7 @@ fn without_cookie(line: &str) -> String {
 pub(crate) struct Emulated {
     version: Version,
     running: Option<Running>,
-    /// Tells pings apart.
+    /// The sequence number that distinguishes pings.
     sequence: u16,
 }
 

@@ -1,4 +1,5 @@
-//! The tenants' controllers: os-ken's learning switch, Open vSwitch's own test controller, or an emulated one.
+//! Starts the tenants' controllers: os-ken's learning switch, Open vSwitch's own test controller, or an emulated
+//! controller.
 
 use anyhow::Context;
 use channel::Address;
@@ -10,7 +11,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::process::Command;
 
-/// The applications of `examples/os-ken` that the demo runs, so that it works without the repository.
+/// The applications of `examples/os-ken` that the demo runs, so that the demo works without the repository.
 const OS_KEN: [(&str, &str); 4] = [
     ("run.py", include_str!("../../../examples/os-ken/run.py")),
     ("events.py", include_str!("../../../examples/os-ken/events.py")),
@@ -18,19 +19,19 @@ const OS_KEN: [(&str, &str); 4] = [
     ("learning_switch_13.py", include_str!("../../../examples/os-ken/learning_switch_13.py")),
 ];
 
-/// An address for a program that cannot say which port it got.
+/// A free address for a program that cannot report the port of its socket.
 fn own_address() -> anyhow::Result<SocketAddr> {
     let port = packet::free_port().context("cannot find a free port")?;
     Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
 }
 
-/// A learning switch that somebody else wrote, where there is one.
+/// A controller of a tenant: a learning switch of another project, if this machine has one.
 pub(crate) struct Peer {
-    /// What it is, for the audience.
+    /// The description of the controller, for the user.
     pub(crate) name: String,
-    /// Where it listens, or soon will.
+    /// The address at which the controller listens, or will listen soon.
     pub(crate) address: SocketAddr,
-    /// Whether what it installs has no wildcards: on OpenFlow 1.0 that outranks every priority.
+    /// Whether the controller's rules have no wildcards. On OpenFlow 1.0 such rules are above every priority.
     pub(crate) is_exact: bool,
     _owner: Owner,
 }
@@ -41,7 +42,7 @@ enum Owner {
 }
 
 impl Peer {
-    /// os-ken's, else what [`Peer::testcontroller`] gives.
+    /// Starts os-ken's learning switch. Without os-ken, starts [`Peer::testcontroller`].
     pub(crate) fn os_ken(version: Version, work: &Path) -> anyhow::Result<Peer> {
         let Some((python, release)) = os_ken_python() else {
             return Peer::testcontroller(version, work);
@@ -67,7 +68,7 @@ impl Peer {
         Ok(Peer { name, address, is_exact: false, _owner: Owner::Process { _it: process } })
     }
 
-    /// `ovs-testcontroller`, else an emulated one.
+    /// Starts `ovs-testcontroller`. Without this program, starts an emulated controller.
     pub(crate) fn testcontroller(version: Version, work: &Path) -> anyhow::Result<Peer> {
         let Some(program) = find_program("ovs-testcontroller") else {
             return Peer::emulated(version);

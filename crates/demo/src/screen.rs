@@ -1,22 +1,23 @@
-//! What the demo says: lines of at most 80 columns on stdout, in colour on a terminal, and kept for `settings.txt`.
+//! Prints the output of the demo: lines of at most 80 columns on stdout, in colour on a terminal. The module keeps a
+//! copy of the lines for `demo.txt`.
 
 use report::Table;
 use std::io::{self, IsTerminal, Write};
 
-/// Where the story is told.
+/// The output of the demo, with the verdicts.
 pub(crate) struct Screen {
     stdout: io::Stdout,
     colour: bool,
     transcript: String,
     failures: usize,
     undecided: usize,
-    /// What the last heading said.
+    /// The text of the last heading.
     chapter: String,
     /// Each expectation: chapter, mark, text.
     steps: Vec<[String; 3]>,
 }
 
-/// Columns of a line.
+/// The number of columns of a line.
 const WIDTH: usize = 80;
 
 const GREEN: &str = "\x1b[32m";
@@ -39,14 +40,14 @@ impl Screen {
         }
     }
 
-    /// A new chapter.
+    /// Prints the heading of a new chapter.
     pub(crate) fn heading(&mut self, text: &str) -> io::Result<()> {
         self.blank()?;
         text.clone_into(&mut self.chapter);
         self.put("", BOLD, text, "")
     }
 
-    /// An expectation and whether it held; counts those that did not.
+    /// Prints an expectation and whether the expectation was met. Counts the expectations that were not met.
     pub(crate) fn verdict(&mut self, holds: bool, text: &str) -> io::Result<()> {
         let mark = if holds { "✓" } else { "✗" };
         self.steps.push([self.chapter.clone(), mark.to_owned(), text.to_owned()]);
@@ -57,14 +58,14 @@ impl Screen {
         self.put("  ", RED, "✗", &format!(" {text}"))
     }
 
-    /// An expectation of which this run shows neither that it held nor that it did not.
+    /// Prints an expectation for which this run gives no verdict.
     pub(crate) fn undecided(&mut self, text: &str) -> io::Result<()> {
         self.steps.push([self.chapter.clone(), "?".to_owned(), text.to_owned()]);
         self.undecided += 1;
         self.put("  ", BOLD, "?", &format!(" {text}"))
     }
 
-    /// What was really said by somebody, indented, and broken where it would be too long.
+    /// Prints a text of another program, indented. A line that is too long is broken.
     pub(crate) fn quote(&mut self, text: &str) -> io::Result<()> {
         wrapped(text, WIDTH - 6).iter().try_for_each(|line| self.line(&format!("      {line}")))
     }
@@ -77,7 +78,7 @@ impl Screen {
         self.line("")
     }
 
-    /// Each expectation and whether it held, for the report.
+    /// The table of all expectations with their verdicts, for the report.
     pub(crate) fn steps(&self) -> Table {
         let mut table = Table::new(["part", "held", "what was expected, and what happened"]);
         for [chapter, mark, text] in &self.steps {
@@ -86,17 +87,17 @@ impl Screen {
         table
     }
 
-    /// How many expectations did not hold.
+    /// The number of expectations that were not met.
     pub(crate) fn failures(&self) -> usize {
         self.failures
     }
 
-    /// Whether something could not be judged.
+    /// Whether an expectation has no verdict.
     pub(crate) fn is_something_undecided(&self) -> bool {
         self.undecided > 0
     }
 
-    /// All that was said, without colours.
+    /// All printed text, without colours.
     pub(crate) fn transcript(&self) -> &str {
         &self.transcript
     }
@@ -113,7 +114,7 @@ impl Screen {
     }
 }
 
-/// Breaks behind commas and spaces; what has none is left as long as it is.
+/// Breaks a text after commas and spaces. A longer word without these characters is not broken.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_inclusive([',', ' ']) {

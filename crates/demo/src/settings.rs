@@ -1,26 +1,26 @@
-//! What the demo is asked to show.
+//! The settings of the demo.
 
 use crate::network;
 use openflow::Version;
 use std::path::PathBuf;
 
-/// What the demo is asked to show.
+/// The settings of the demo.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Where the results go: the page report.html, its data, and what was told.
+    /// The folder of the results: the page report.html, its data, and the printed text.
     pub out: PathBuf,
     /// Whether configuration files and logs are kept as well, in `out/work`.
     pub keep: bool,
-    /// Measure for a few seconds only.
+    /// Whether the measurement takes only a few seconds.
     pub quick: bool,
     /// The OpenFlow version that the switch speaks.
     pub version: Version,
-    /// Emulate the switch even where Open vSwitch could be used.
+    /// Whether the switch is emulated even if Open vSwitch is available.
     pub emulated: bool,
 }
 
 impl Settings {
-    /// Whether the switch can be a real one.
+    /// Whether the switch can be an Open vSwitch.
     pub(crate) fn has_open_vswitch(&self) -> bool {
         !self.emulated && network::missing().is_empty()
     }

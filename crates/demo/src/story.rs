@@ -1,4 +1,4 @@
-//! Two tenants on one switch: who reaches whom, and what a tenant may not do.
+//! Shows two tenants on one switch: the hosts that can reach each other, and the requests that a tenant may not send.
 
 use crate::intruder::{Answer, Intruder, Rule, Session};
 use crate::network::{self, ADDRESSES, Emulated, Network, Real};
@@ -11,18 +11,18 @@ use openflow::Version;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Hosts by number, from 0.
+/// The hosts of each tenant, counted from 0.
 const RED: [usize; 2] = [0, 1];
 const BLUE: [usize; 2] = [2, 3];
 
-/// How long a ping of one tenant is repeated: controllers start, connect and learn meanwhile.
+/// The longest time for which a ping of one tenant is repeated. In this time controllers start, connect and learn.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// How long a single ping is waited for.
+/// The longest wait for the answer to a single ping.
 const ATTEMPT: Duration = Duration::from_millis(700);
-/// How long silence is listened to.
+/// The time without an answer after which a ping counts as unanswered.
 const SILENCE: Duration = Duration::from_millis(400);
 
-/// Tells it. Everything that it starts is gone when it returns.
+/// Runs the story. All processes and sockets of the story end before this function returns.
 pub(crate) fn tell(
     screen: &mut Screen,
     interrupt: &Interrupt,
@@ -98,7 +98,7 @@ fn introduce(
     Ok(screen.quote(&format!("its controller: {controller}."))?)
 }
 
-/// A host and where it is.
+/// The address of a host, and its port.
 fn place(host: usize) -> String {
     format!("{} at port {}", address(host), host + 1)
 }
@@ -107,7 +107,7 @@ fn address(host: usize) -> String {
     ADDRESSES.get(host).map(ToString::to_string).unwrap_or_default()
 }
 
-/// What the acts of the story need.
+/// The parts that each act of the story needs.
 struct Scene<'a> {
     screen: &'a mut Screen,
     interrupt: &'a Interrupt,
@@ -148,8 +148,9 @@ impl Scene<'_> {
         self.reaches(first, second, ATTEMPT * 3)
     }
 
-    /// OpenFlow 1.0: what remains of the rule within the slice is nothing, so it is refused. 1.3: tenants' rules stand
-    /// behind a metadata that table 0 gives to the tenant's own packets only, so it may stand, and meets nothing.
+    /// Checks that a rule is refused or has no effect. On OpenFlow 1.0, the intersection of the rule and the slice is
+    /// empty, so the rule is refused. On 1.3, tenants' rules match a metadata value that table 0 gives only to the
+    /// tenant's own packets. So the rule may be installed, and matches no packet.
     fn refused_or_harmless(&mut self, intruder: &mut Session, theft: Rule) -> anyhow::Result<()> {
         let before = self.network.rules()?;
         let answer = intruder.ask(theft)?;
@@ -178,7 +179,8 @@ impl Scene<'_> {
         Ok(self.screen.verdict(error.is_some() && *is_faithful, &text)?)
     }
 
-    /// Where red's rules outrank every other, they go first.
+    /// Checks that a rule that matches everything is limited to red's slice. If red's rules are above every priority,
+    /// these rules are deleted first.
     fn confinement(&mut self, intruder: &mut Session, outranks: bool) -> anyhow::Result<()> {
         self.screen
             .heading("What is more than its own shrinks to its own. Red asks the switch:")?;
@@ -206,18 +208,18 @@ impl Scene<'_> {
         self.reaches(first, second, ATTEMPT * 3)
     }
 
-    /// An answer must come to one of several pings.
+    /// Checks that one of several pings gets an answer.
     fn reaches(&mut self, from: usize, to: usize, patience: Duration) -> anyhow::Result<()> {
         self.pings_until(from, to, (ATTEMPT, patience), |answer| answer.is_some())
     }
 
-    /// One of several pings must stay without an answer: Open vSwitch takes a moment to tell a new rule to what it has cached
-    /// of flows.
+    /// Checks that one of several pings gets no answer. Open vSwitch needs a moment to apply a new rule to its cached
+    /// flows.
     fn falls_silent(&mut self, from: usize, to: usize, patience: Duration) -> anyhow::Result<()> {
         self.pings_until(from, to, (SILENCE, patience), |answer| answer.is_none())
     }
 
-    /// `each` is how long one ping is waited for.
+    /// Repeats a ping. `each` is the longest wait for the answer to one ping.
     fn pings_until(
         &mut self,
         from: usize,

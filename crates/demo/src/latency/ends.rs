@@ -1,6 +1,7 @@
-//! The systems whose latency is compared, with both ends connected: switch-only, Weir for 2 tenants, Weir for 20.
+//! Connects both ends of the systems whose latency is compared: switch-only, Weir for 2 tenants, Weir for 20 tenants.
 //!
-//! Over an emulated switch, each system has one of its own. Over Open vSwitch, each has a bridge of the same process:
+//! With emulated switches, each system has its own switch. With Open vSwitch, each system has a bridge of the same
+//! process:
 //!
 //! ```text
 //!   h1 ── s1 ─────────────────► the generator's one controller
@@ -17,15 +18,15 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::rc::Rc;
 
-/// How many there are.
+/// The number of systems.
 pub(crate) const SYSTEMS: usize = 3;
 
 const TENANTS: [usize; 2] = [2, 20];
 
-/// How long connecting may take.
+/// The longest time of all handshakes, in ms.
 const HANDSHAKE_MS: u64 = 5_000;
 
-/// Where and over which version they are compared.
+/// The OpenFlow version and the folder of the comparison.
 pub(crate) struct Place {
     pub(crate) version: openflow::Version,
     pub(crate) work: PathBuf,
@@ -49,17 +50,17 @@ impl Place {
 
 /// A system under test.
 pub(crate) struct System {
-    /// As results call it.
+    /// The name in results.
     pub(crate) name: &'static str,
     pub(crate) tenants: usize,
-    /// Its two ends. They go before what they stand on.
+    /// The two ends of the system. The session is dropped before the owner of the system.
     pub(crate) session: Session,
     /// The processes to observe.
     pub(crate) pids: Vec<u32>,
     _owner: Owner,
 }
 
-/// What a system stands on, and what ends with it.
+/// The owner of the processes or of the lab that the system needs. These end with the system.
 enum Owner {
     Emulated { _target: Target },
     Real { _weir: Option<Weir>, _lab: Rc<LabGuard> },
@@ -67,7 +68,7 @@ enum Owner {
 
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// Over emulated switches.
+/// Opens the systems with emulated switches.
 pub(crate) fn emulated(place: &Place) -> anyhow::Result<Vec<System>> {
     let serve = vec![own_program()?.display().to_string(), "serve".to_owned()];
     let weir = bench::System::Weir {
@@ -98,7 +99,7 @@ pub(crate) fn emulated(place: &Place) -> anyhow::Result<Vec<System>> {
     Ok(systems)
 }
 
-/// Over Open vSwitch.
+/// Opens the systems with Open vSwitch.
 pub(crate) fn real(place: &Place) -> anyhow::Result<Vec<System>> {
     let lab = Rc::new(bridges(place.version)?);
     let here = lab.controller_address().context("the lab has no switch")?;
@@ -122,7 +123,7 @@ pub(crate) fn real(place: &Place) -> anyhow::Result<Vec<System>> {
     Ok(systems)
 }
 
-/// One bridge with one host for each system.
+/// Makes one bridge with one host for each system.
 fn bridges(version: openflow::Version) -> anyhow::Result<LabGuard> {
     let mut topology = lab::Topology::builder();
     for number in 1..=SYSTEMS {
@@ -145,7 +146,7 @@ fn bridges(version: openflow::Version) -> anyhow::Result<LabGuard> {
     Ok(LabGuard::new(Lab::up(&topology.build()?, &options)?))
 }
 
-/// The system over bridge `number`: Weir, or nothing.
+/// Opens the system at bridge `number`: Weir, or switch-only.
 fn over(
     place: &Place,
     lab: &Rc<LabGuard>,

@@ -1,4 +1,4 @@
-//! What Weir costs: the same load with nothing between switch and controllers, and through `weir serve`, in turn.
+//! Measures the latency that Weir adds. The same load is sent switch-only and through `weir serve`, in turn.
 
 mod ends;
 
@@ -13,7 +13,7 @@ use report::table::number;
 use report::{Environment, Extras, Results, Scalar, terminal};
 use std::time::Duration;
 
-/// What is sent, in messages per second in total.
+/// The messages, and their rate per second in total.
 const LOADS: [(Kind, f64); 4] = [
     (Kind::PacketIn, 10_000.0),
     (Kind::PacketIn, 20_000.0),
@@ -21,17 +21,17 @@ const LOADS: [(Kind, f64); 4] = [
     (Kind::PacketOut, 60_000.0),
 ];
 
-/// How long is waited for messages that may be lost. Open vSwitch loses some where it is overloaded.
+/// The time in ms to wait for messages that may be lost. An overloaded Open vSwitch loses some messages.
 const DRAIN_MS: u64 = 500;
 
-/// How long, how often.
+/// The number and the duration of the runs.
 struct Effort {
     runs: usize,
     duration_ms: u64,
     cut_ms: u64,
 }
 
-/// Measures, shows the tables, and writes the results.
+/// Measures the latencies, shows the tables, and writes the results.
 pub(crate) fn measure(
     screen: &mut Screen,
     interrupt: &Interrupt,
@@ -66,8 +66,8 @@ pub(crate) fn measure(
     write(settings, folder, &effort, all, screen)
 }
 
-/// Each load over each system in turn, so that what the machine does meanwhile meets all of them alike. By load, then by
-/// system.
+/// Measures each load with each system in turn, so that other work of the machine disturbs all systems equally. The
+/// results are in the order of the loads, then of the systems.
 fn in_turn(
     interrupt: &Interrupt,
     effort: &Effort,
@@ -130,7 +130,7 @@ fn row(kind: Kind, rate: f64, points: &[Measurement]) -> String {
     line
 }
 
-/// What must hold whatever the machine.
+/// Judges the conditions that are independent of the machine.
 fn judge(screen: &mut Screen, measured: &[Measurement]) -> anyhow::Result<()> {
     let (sent, received) = accounts(measured, "weir");
     let text = format!("{} of {} messages arrived through Weir", count(received), count(sent));
@@ -153,9 +153,10 @@ fn judge(screen: &mut Screen, measured: &[Measurement]) -> anyhow::Result<()> {
     no_leaks(screen, measured)
 }
 
-/// Whether all messages have arrived at all points: of each, the number sent, the number received, and whether the generator was
-/// late. A generator that has no time to send has no time to read as controllers either, and the buffer of a controller is bounded: messages
-/// that are missing only there prove nothing.
+/// Whether all messages have arrived at all points. Each point has the number of sent messages, the number of received
+/// messages, and whether the generator was late. A generator that has no time to send has no time to read as
+/// controllers either, and the buffer of a controller is bounded. So messages that are missing only at late points
+/// prove nothing.
 fn have_arrived(points: impl Iterator<Item = (u64, u64, bool)>) -> Option<bool> {
     let differing: Vec<_> = points.filter(|(sent, received, _)| sent != received).collect();
     let is_open = |(sent, received, is_late): &(u64, u64, bool)| received < sent && *is_late;
@@ -166,7 +167,8 @@ fn have_arrived(points: impl Iterator<Item = (u64, u64, bool)>) -> Option<bool> 
     }
 }
 
-/// A real switch drops PACKET_INs that it has no time for, in every system: what arrived is for the reader to judge.
+/// Shows the share of messages that arrived, without a verdict. An overloaded real switch drops PACKET_INs in every
+/// system, so the reader has to judge this share.
 fn judge_real(screen: &mut Screen, measured: &[Measurement]) -> anyhow::Result<()> {
     let percent = |system: &str| {
         let (sent, received) = accounts(measured, system);
@@ -181,7 +183,7 @@ fn judge_real(screen: &mut Screen, measured: &[Measurement]) -> anyhow::Result<(
     no_leaks(screen, measured)
 }
 
-/// Messages sent and received.
+/// The numbers of sent and received messages.
 fn accounts(measured: &[Measurement], system: &str) -> (u64, u64) {
     let tenants = measured.iter().filter(|one| one.point.system == system);
     let tenants = tenants.flat_map(|one| &one.point.tenants);
@@ -207,7 +209,7 @@ fn is_late(measured: &Measurement) -> bool {
     measured.findings.iter().any(|finding| finding.code == "generator-behind")
 }
 
-/// What a reader has to know of the figures.
+/// Shows how many figures contain the delay of a late generator.
 fn tell_of_lateness(screen: &mut Screen, measured: &[Measurement]) -> anyhow::Result<()> {
     let late = measured.iter().filter(|one| is_late(one)).count();
     if late > 0 {
@@ -262,7 +264,7 @@ mod tests {
             (&[(9, 8, false), (9, 9, LATE)], Some(false)),
             (&[(9, 8, false), (9, 8, LATE)], Some(false)),
             (&[(9, 10, LATE)], Some(false)),
-            // Together they are as many as were sent.
+            // Together the points have as many received messages as sent messages.
             (&[(9, 10, LATE), (9, 8, LATE)], Some(false)),
         ] {
             assert_eq!(have_arrived(points.iter().copied()), expected, "{points:?}");
