@@ -1,4 +1,4 @@
-//! The subcommands.
+//! The subcommands of `weir`, with one module for each.
 
 mod agent;
 mod bench;
@@ -41,7 +41,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// Does it.
+    /// Runs the subcommand.
     pub fn run(self) -> anyhow::Result<Exit> {
         match self {
             Command::Serve(serve) => serve.run(),

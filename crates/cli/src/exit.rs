@@ -1,4 +1,4 @@
-//! How `weir` ends.
+//! The exit statuses of `weir`.
 
 use daemon::config::LoadError;
 use lab::Interrupted;
@@ -6,37 +6,37 @@ use std::fmt::Display;
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
-/// Exit statuses, the same for all commands.
+/// The exit statuses, which are the same for all commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// All is well.
+    /// The command succeeded without findings.
     Success = 0,
-    /// It worked, and found something that should not be: an overlap, a leak, a bound that was missed.
+    /// The command succeeded, and found a fault: an overlap, a leak, a missed bound.
     Finding = 1,
     /// The arguments or the configuration file are wrong.
     Usage = 2,
-    /// It did not work.
+    /// The command failed.
     Failure = 3,
-    /// It worked, and what was measured says neither that all is well nor that it is not.
+    /// The command succeeded, and the measurement does not decide whether there is a fault.
     Undecided = 4,
-    /// SIGINT or SIGTERM ended it before its work was done; what was measured until then is written.
+    /// SIGINT or SIGTERM ended the command before the end of its work. The results measured so far are written.
     Interrupted = 130,
 }
 
 impl Exit {
-    /// Says what is wrong with what the user gave.
+    /// Prints the error in the user's arguments.
     pub fn usage(error: &dyn Display) -> Exit {
         complain(error);
         Exit::Usage
     }
 
-    /// Says what was found.
+    /// Prints a finding.
     pub fn finding(error: &dyn Display) -> Exit {
         complain(error);
         Exit::Finding
     }
 
-    /// Says what is wrong with a configuration; its errors come with their places, and need no other prefix.
+    /// Prints the errors of a configuration. Each error has its place in the file, and needs no other prefix.
     pub fn configuration(error: &LoadError) -> Exit {
         match error {
             LoadError::Invalid(errors) => drop(writeln!(std::io::stderr(), "{errors}")),
@@ -45,7 +45,7 @@ impl Exit {
         Exit::Usage
     }
 
-    /// What results without criteria come to.
+    /// The exit status for results without criteria.
     pub fn of_results(results: &report::Results) -> Exit {
         if results.is_partial() {
             Exit::Interrupted
@@ -56,10 +56,10 @@ impl Exit {
         }
     }
 
-    /// What an error means; says it on stderr where somebody has to know.
+    /// The exit status of an error. Prints the error on stderr, except for a closed pipe.
     pub fn of(error: &anyhow::Error) -> Exit {
         if error.chain().any(is_broken_pipe) {
-            // The reader of our output has seen enough: `weir lab list | head -1`.
+            // The reader of the output has closed the pipe, as in `weir lab list | head -1`.
             return Exit::Success;
         }
         let is_ended = matches!(error.downcast_ref(), Some(bench::Error::Interrupted));
@@ -72,7 +72,7 @@ impl Exit {
     }
 }
 
-/// Whether an error is about what the user gave, rather than about what happened.
+/// Whether an error is in the user's arguments or input, and not in the work of the command.
 fn is_usage(error: &anyhow::Error) -> bool {
     if let Some(error) = error.downcast_ref() {
         use lab::Error::{NameTaken, NoSuchLab, NoSuchNode, Option, Topology};
@@ -107,8 +107,8 @@ impl From<Exit> for ExitCode {
 }
 
 fn complain(error: &dyn Display) {
-    // The line of progress may still stand.
+    // The terminal may still show the line of progress.
     report::terminal::quiet();
-    // If stderr is gone there is nobody to tell.
+    // If stderr is closed, the message has no receiver.
     let _ = writeln!(std::io::stderr(), "weir: {error}");
 }

@@ -1,9 +1,9 @@
 //! The `weir` command: one file per subcommand under `commands`, one enumeration of exit statuses.
 //!
-//! Deliberately without work of its own: what a command does is in the crate that it is named after. stdout is data,
-//! stderr is talk. Start reading at [`commands`].
+//! The program deliberately has no work of its own: the work of a command is in the crate with the command's name.
+//! stdout has data, and stderr has messages. Start reading at [`commands`].
 
-// Doc comments are help texts here: brackets mean what may be left out, or a section of a file.
+// The doc comments of this program are help texts: brackets are optional parts, or a section of a file.
 #![allow(rustdoc::broken_intra_doc_links)]
 #![forbid(unsafe_code)]
 #![allow(unreachable_pub, reason = "nothing of a program can be reached from outside")]
@@ -19,7 +19,7 @@ use commands::Command;
 use exit::Exit;
 use std::process::ExitCode;
 
-/// Threads that do nothing but forward messages are the point: an allocator with per-thread heaps keeps them apart.
+/// Most threads of Weir only forward messages. An allocator with per-thread heaps keeps these threads apart.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,5 +1,5 @@
-//! Where commands that measure give their results: stdout, and the folder of `--out DIR`. The folder is tried before anything is
-//! measured, so that no result is lost because the folder cannot be written to.
+//! Writes the results of commands that measure, to stdout and to the folder of `--out DIR`. The folder is checked
+//! before the measurement, so that no result is lost because the folder cannot be written to.
 
 use crate::talk;
 use std::fs;
@@ -39,12 +39,12 @@ impl Output {
     }
 }
 
-/// The folder, if results can be written there: it is there, or can be made. It is tried, since rights alone do not tell of
-/// a file system that takes nothing; nothing of that stays.
+/// Checks that results can be written to the folder. The folder exists, or can be made. The check makes and removes a
+/// test folder, because permissions alone do not show that a file system refuses writes.
 pub fn folder(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
     let absolute = std::path::absolute(&path).map_err(|error| error.to_string())?;
-    // What is to be made: a folder in the nearest one that is there. A link that leads nowhere is there, and no folder.
+    // The test folder is made in the nearest existing folder. A link without a target exists, but is no folder.
     let is_there = |place: &PathBuf| place.symlink_metadata().is_ok();
     let mut nearest = absolute;
     while !is_there(&nearest) && nearest.pop() {}

@@ -1,5 +1,6 @@
-//! SIGINT and SIGTERM, in the three ways that commands end by them: `serve` in order, and at once on the second; what
-//! can stop between its steps ([`interrupt`]); what has children that it waits for ([`stop_with_children`]).
+//! Handles SIGINT and SIGTERM in three ways. `serve` ends in order, and at once after the second signal. A command with
+//! steps stops between two steps ([`interrupt`]). A command with child processes ends the children and waits for the
+//! children ([`stop_with_children`]).
 
 use crate::exit::Exit;
 use anyhow::Context;
@@ -10,12 +11,12 @@ use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// From here on the first SIGINT or SIGTERM sets the flag that this returns, and the second one ends the process at once.
+/// After this call, the first SIGINT or SIGTERM sets the returned flag, and the second signal ends the process at once.
 pub fn end_at_once_on_second() -> anyhow::Result<Arc<AtomicBool>> {
     let ending = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
-        // The exit status is the one that a shell reports for a process that a signal ended. This action comes before the action
-        // that sets the flag, so that the first signal does not end the process.
+        // A shell reports this exit status for a process that a signal ended. This action comes before the action that
+        // sets the flag, so that the first signal does not end the process.
         flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&ending))
             .and_then(|_| flag::register(signal, Arc::clone(&ending)))
             .context("cannot handle signals")?;
@@ -23,7 +24,7 @@ pub fn end_at_once_on_second() -> anyhow::Result<Arc<AtomicBool>> {
     Ok(ending)
 }
 
-/// From here on SIGINT and SIGTERM only set this: the work has to look at it, and to clean up.
+/// After this call, SIGINT and SIGTERM only set the returned flag. The work has to check the flag, and to clean up.
 pub fn interrupt() -> anyhow::Result<Interrupt> {
     let asked = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
@@ -32,8 +33,8 @@ pub fn interrupt() -> anyhow::Result<Interrupt> {
     Ok(Interrupt::by(asked))
 }
 
-/// The flag that SIGTERM sets from here on. SIGINT does nothing: a terminal sends it to who started this process as well, and
-/// that one ends this process in its turn.
+/// Returns a flag that SIGTERM sets after this call. SIGINT has no effect: a terminal also sends SIGINT to the parent
+/// process, and the parent process ends this process.
 pub fn only_term() -> anyhow::Result<Arc<AtomicBool>> {
     let ending = Arc::new(AtomicBool::new(false));
     flag::register(SIGTERM, Arc::clone(&ending))
@@ -42,18 +43,20 @@ pub fn only_term() -> anyhow::Result<Arc<AtomicBool>> {
     Ok(ending)
 }
 
-/// Set when a signal ends the process: then what fails meanwhile fails because of that.
+/// Set when a signal ends the process. An error after this moment is caused by the signal.
 static ENDING: AtomicBool = AtomicBool::new(false);
 
-/// When a signal is about to end the process, lets it: the caller's own end would come first, and be taken for a failure.
+/// Waits for the end if a signal is about to end the process. Otherwise the caller would end first, and its end would
+/// look like a failure.
 pub fn let_end() {
     while ENDING.load(Ordering::SeqCst) {
         std::thread::park();
     }
 }
 
-/// From here on the first SIGINT or SIGTERM ends this process's children and calls `stop`, so that a measurement hands over
-/// the figures measured so far. The next signal ends the children again, runs `clean_up`, and ends the process: for work that does not stop soon.
+/// After this call, the first SIGINT or SIGTERM ends this process's children and calls `stop`, so that a measurement
+/// returns the figures measured so far. The next signal ends the children again, runs `clean_up`, and ends the process.
+/// The second signal is for work that does not stop soon.
 pub fn stop_with_children(
     stop: impl Fn() + Send + 'static,
     clean_up: impl FnOnce() + Send + 'static,
@@ -65,10 +68,10 @@ pub fn stop_with_children(
         if signals.next().is_none() {
             return;
         }
-        // Before anything fails because of it.
+        // The request to stop comes before any error that the end of the children causes.
         stop();
         end_children();
-        // If stderr is gone there is nobody to tell.
+        // If stderr is closed, the message has no receiver.
         let _ = writeln!(
             std::io::stderr(),
             "\nending; what was measured is the result (once more: end at once)"
@@ -90,13 +93,13 @@ pub fn stop_with_children(
 
 fn end_children() {
     for child in children() {
-        // It may just have ended by itself, and few have a process group of their own.
+        // The child may have ended already, and few children have their own process group.
         let _ = nix::sys::signal::killpg(child, nix::sys::signal::Signal::SIGTERM);
         let _ = nix::sys::signal::kill(child, nix::sys::signal::Signal::SIGTERM);
     }
 }
 
-/// The processes whose parent this one is.
+/// The child processes of this process.
 fn children() -> Vec<nix::unistd::Pid> {
     let own = nix::unistd::Pid::this();
     let parent = |pid: i32| -> Option<i32> {

@@ -1,15 +1,15 @@
-//! What commands say on stderr while they work.
+//! Prints the messages of commands on stderr during their work.
 
 use crate::signals;
 use report::terminal;
 
-/// Says what is being done; says nothing any more once a signal ends the command.
+/// Prints the current step. Prints nothing after a signal that ends the command.
 pub fn progress(text: &str) {
     signals::let_end();
     terminal::talk(text);
 }
 
-/// Wipes the terminal's line: results come next.
+/// Clears the terminal's line, because results follow.
 pub fn wipe() {
     terminal::quiet();
 }

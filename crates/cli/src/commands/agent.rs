@@ -1,9 +1,10 @@
-//! `weir agent`: shapers and meters of virtual interfaces and samplers of traffic, on one server or for a whole lab.
+//! Runs shapers and meters of virtual interfaces and samplers of traffic, on one server or for a whole lab (`weir
+//! agent`).
 //!
-//! [`agent::config`] reads the file that all agents share, [`of_lab`] makes the same of a lab and `--vnic`;
-//! [`guard`] is the process beside it that undoes throttling, and sampling by Open vSwitch, when the agent is killed. The
-//! work is [`agent::edge`]'s and [`agent::standing`]'s. With `--sampling` it is a [`sampling_loop::station`], which `weir
-//! sampling run` tells what to do.
+//! [`agent::config`] reads the file that all agents share, and [`of_lab`] makes the same settings from a lab and
+//! `--vnic`. [`guard`] is a process beside the agent. If the agent is killed, the guard removes the throttling, and the
+//! sampling by Open vSwitch. [`agent::edge`] and [`agent::standing`] do the work. With `--sampling` the process is a
+//! [`sampling_loop::station`], which gets orders from `weir sampling run`.
 
 mod guard;
 mod of_lab;
@@ -110,7 +111,8 @@ impl Agent {
     }
 
     fn do_all(&self, duties: &Duties, interrupt: &Interrupt) -> anyhow::Result<Exit> {
-        // Before anything is shaped or samples: between the two nothing may be left alone.
+        // The guard starts before any interface is shaped and before any sampler starts, so that a killed agent always
+        // has a guard.
         let mut guard = Guard::start()?;
         let samplers = Standing::start(&duties.samplers)?;
         guard.tell(&Remains::of(None, &samplers))?;

@@ -1,9 +1,9 @@
-//! `weir bench`: load and latency of a hypervisor, switch or controller, seen from outside.
+//! Measures load and latency of a hypervisor, switch or controller, seen from outside (`weir bench`).
 //!
-//! One file per family of subcommands: [`scenario`] (the comparisons that Weir has to stand), [`run`] (whatever is asked
-//! for), [`file`] (a load that changes while it runs), [`search`] (the highest rate), [`provisioning`] (how
-//! fast tenants' networks start and move) and [`controller`] (a real controller). [`options`], [`output`] and [`work`] are
-//! what they share.
+//! Each family of subcommands has one file: [`scenario`] (the comparisons with criteria for Weir), [`run`] (any
+//! combination of systems and loads), [`file`] (a load that changes during a run), [`search`] (the highest rate),
+//! [`provisioning`] (how fast tenants' networks start and move) and [`controller`] (a real controller). Code that the
+//! subcommands share: [`options`], [`output`] and [`work`].
 
 mod comparing;
 mod controller;

@@ -1,4 +1,4 @@
-//! `weir check`: what a configuration will do, before it does.
+//! Shows the effect of a configuration before the configuration is used (`weir check`).
 
 use crate::exit::Exit;
 use daemon::check::{Report, Share, ShareOfRate, Shared, check, shares};
@@ -57,7 +57,7 @@ impl Check {
     }
 }
 
-/// All that is said, as one object.
+/// The whole output, as one object.
 #[derive(Serialize)]
 struct Whole<'a> {
     #[serde(flatten)]
@@ -66,7 +66,8 @@ struct Whole<'a> {
     limits: Option<Vec<Shared>>,
 }
 
-/// How much the tables hold, the switch says when it connects, or its data sheet.
+/// Writes the sizes of a switch's tables. The size comes from the switch when the switch connects, or from its data
+/// sheet.
 fn write_shared(out: &mut dyn Write, shared: &Shared) -> std::io::Result<()> {
     write!(out, "switch {}:", shared.switch)?;
     if let Some(file) = &shared.datasheet {

@@ -1,4 +1,5 @@
-//! `weir ctl`: see what a running `weir serve` does for its tenants, and change their networks, through its REST interface.
+//! Shows the work of a running `weir serve` for its tenants, and changes tenants' networks, through the REST interface
+//! (`weir ctl`).
 
 mod backup;
 mod client;
@@ -382,7 +383,7 @@ impl Ctl {
 }
 
 impl Account {
-    /// The token. The inner error is what is wrong with it.
+    /// The token. The inner error is the reason why the text is no token.
     fn token(&self) -> anyhow::Result<Result<Option<String>, String>> {
         let (text, place) = match (&self.token_file, std::env::var(TOKEN)) {
             (Some(file), _) => {
@@ -392,7 +393,7 @@ impl Account {
             (None, Ok(text)) if !text.is_empty() => (text, TOKEN),
             _ => return Ok(Ok(None)),
         };
-        // It becomes a part of a header.
+        // The token becomes a part of a header.
         let text = text.trim();
         let is_token = text.starts_with(PREFIX) && text.bytes().all(|c| c.is_ascii_graphic());
         Ok(match is_token {
@@ -421,7 +422,7 @@ impl Part {
 
 impl New {
     fn operation(self) -> (Operation, How) {
-        // Whether it works is for start and stop to say.
+        // Only the commands start and stop change this value.
         let started = None;
         match self {
             New::Switch { dpid, on, name, how } => {
@@ -429,7 +430,7 @@ impl New {
                 (Operation::ChangeSwitch(switch), how)
             }
             New::Port { port, at, name, shared, how } => {
-                // What is no port is told so by the other side, in its words.
+                // Weir checks the port, and its reply has the reason for a refused port.
                 let (switch, number) = port.rsplit_once(" port ").unwrap_or((port.as_str(), ""));
                 let number = match number.trim() {
                     name if name.eq_ignore_ascii_case("LOCAL") => NumberDocument::Name(name.into()),
@@ -469,7 +470,7 @@ fn path(tenant: &str, rest: &str, dry_run: bool) -> String {
     format!("/api/v1/networks/{}{rest}{how}", segment(tenant))
 }
 
-/// Where Weir is to be asked. The inner error is an exit status of which the reason has been said.
+/// The address of Weir's REST interface. The inner error is an exit status. The reason is already printed.
 fn endpoint(
     api: Option<Endpoint>,
     config: Option<PathBuf>,
@@ -499,12 +500,12 @@ fn endpoint(
     }
 }
 
-/// Says in the environment where Weir is to be asked.
+/// The environment variable with the address of Weir's REST interface.
 const VARIABLE: &str = "WEIR_API";
-/// Holds the token of an account in the environment.
+/// The environment variable with the token of an account.
 const TOKEN: &str = "WEIR_TOKEN";
 
-/// A JSON file. The inner error is what is wrong with its text.
+/// Reads a JSON file. The inner error is the error in the text of the file.
 fn read<T: DeserializeOwned>(file: &PathBuf) -> anyhow::Result<Result<T, String>> {
     let mut text = String::new();
     let name = file.display();
@@ -516,7 +517,7 @@ fn read<T: DeserializeOwned>(file: &PathBuf) -> anyhow::Result<Result<T, String>
     Ok(serde_json::from_str(&text).map_err(|error| format!("{name}: {error}")))
 }
 
-/// One change of a tenant's network.
+/// Sends one change of a tenant's network.
 fn change_one(
     tell: &Tell,
     client: &Client,

@@ -1,8 +1,8 @@
-//! Interfaces that lead to a switch's ports, as options name them.
+//! Reads the options that name interfaces to a switch's ports.
 
 use evaluate::DataPort;
 
-/// `INTERFACE[@NAMESPACE]=PORT`.
+/// Reads `INTERFACE[@NAMESPACE]=PORT`.
 pub fn data_port(text: &str) -> Result<DataPort, String> {
     let wrong = || "not INTERFACE=PORT or INTERFACE@NAMESPACE=PORT".to_owned();
     let (name, port) = text.rsplit_once('=').ok_or_else(wrong)?;
@@ -10,7 +10,7 @@ pub fn data_port(text: &str) -> Result<DataPort, String> {
     Ok(DataPort { switch_port, ..interface(name)? })
 }
 
-/// `INTERFACE[@NAMESPACE]`.
+/// Reads `INTERFACE[@NAMESPACE]`.
 pub fn interface(text: &str) -> Result<DataPort, String> {
     let (interface, namespace) = match text.split_once('@') {
         Some((interface, namespace)) => (interface, Some(namespace.to_owned())),

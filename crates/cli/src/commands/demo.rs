@@ -1,4 +1,4 @@
-//! `weir demo`: the main job, end to end, in about a minute.
+//! Shows the main job of Weir, end to end, in about a minute (`weir demo`).
 
 use crate::exit::Exit;
 use crate::signals;
@@ -63,7 +63,7 @@ impl Demo {
         match demo::run(&settings, &interrupt) {
             Ok(0) => Ok(Exit::Success),
             Ok(_) => Ok(Exit::Finding),
-            // What failed because it was interrupted did not fail.
+            // An error after an interrupt is no failure.
             Err(_) if interrupt.is_asked() => Err(Interrupted.into()),
             Err(error) => Err(error),
         }

@@ -1,7 +1,8 @@
-//! `weir evaluate`: what a switch really does.
+//! Measures the real behaviour of a switch (`weir evaluate`).
 //!
-//! One subcommand per experiment. [`effort`] and [`output`] are options that they share, [`target`] finds or makes the switch,
-//! [`mod@measure`] runs experiments on one switch, [`modules`] has each experiment's own options.
+//! Each experiment has one subcommand. Options that the subcommands share: [`effort`] and [`output`]. [`target`] finds
+//! or makes the switch, [`mod@measure`] runs experiments on one switch, and [`modules`] has each experiment's own
+//! options.
 
 mod all;
 mod effort;

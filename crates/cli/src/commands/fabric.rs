@@ -1,4 +1,4 @@
-//! `weir fabric`: the physical network as a whole.
+//! Commands about the physical network as a whole (`weir fabric`).
 
 mod simulate;
 

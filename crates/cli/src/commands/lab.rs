@@ -1,4 +1,5 @@
-//! `weir lab`: real emulated networks on this machine. One file per subcommand; what they share is in [`which`].
+//! Makes real emulated networks on this machine (`weir lab`). Each subcommand has one file. Code that the subcommands
+//! share: [`which`].
 
 mod down;
 mod exec;

@@ -1,4 +1,4 @@
-//! `weir pages`, hidden: man pages and shells' completions, for those who make packages.
+//! Writes man pages and shell completions for package builders (`weir pages`, a hidden command).
 
 use crate::exit::Exit;
 use anyhow::Context;
@@ -19,7 +19,7 @@ impl Pages {
     pub fn run(self) -> anyhow::Result<Exit> {
         let man = made(&self.share, "man/man1")?;
         let mut all = program().disable_help_subcommand(true);
-        // The names of the pages are those of the commands below all the others.
+        // This call gives each subcommand its full name, which is the name of its page.
         all.build();
         man_pages(&all, &man).with_context(|| format!("cannot write {}", man.display()))?;
         for (shell, folder) in [
@@ -30,7 +30,7 @@ impl Pages {
             let folder = made(&self.share, folder)?;
             let file = generate_to(shell, &mut program(), "weir", &folder)
                 .with_context(|| format!("cannot write to {}", folder.display()))?;
-            // bash looks for a file that is called as the command is.
+            // bash looks for a file with the name of the command.
             if shell == Shell::Bash {
                 fs::rename(&file, folder.join("weir")).context("cannot rename the completion")?;
             }
@@ -39,13 +39,13 @@ impl Pages {
     }
 }
 
-/// The whole command line, as `weir --help` tells it.
+/// The whole command line, as in `weir --help`.
 fn program() -> clap::Command {
     crate::Arguments::command()
 }
 
-/// The man page of a command, and of each command below. Not by `clap_mangen::generate_to`, which sets no date: then the line
-/// at the foot of a page has the command's name where readers look for the date.
+/// Writes the man page of a command, and of each subcommand. `clap_mangen::generate_to` sets no date, so the foot of
+/// its pages has the command's name in the place of the date. Therefore this function sets the date.
 fn man_pages(command: &clap::Command, folder: &Path) -> io::Result<()> {
     for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
         man_pages(below, folder)?;

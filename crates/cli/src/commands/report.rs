@@ -1,4 +1,4 @@
-//! `weir report`: what results directories say.
+//! Compares results directories, and draws their reports again (`weir report`).
 
 use crate::exit::Exit;
 use anyhow::Context;
@@ -149,7 +149,7 @@ fn write(compared: &Compared, out: &Path) -> anyhow::Result<()> {
     put("compare.json", serde_json::to_string_pretty(compared)?.as_bytes())?;
     put("compare.csv", compare::csv(&compared.lines).as_bytes())?;
     for report::Figure { name, drawing, .. } in compared.figures() {
-        // The program that measured a metric may have given it any name.
+        // The name of a metric may contain any character.
         let name = name.replace('/', "_");
         put(&format!("figures/{name}.svg"), drawing.svg().as_bytes())?;
         #[cfg(feature = "png")]

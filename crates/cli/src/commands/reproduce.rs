@@ -1,4 +1,4 @@
-//! `weir reproduce`: published measurements, made again on this machine. One file per paper.
+//! Runs published measurements again on this machine (`weir reproduce`). Each paper has one file.
 
 mod basta2017;
 mod elbouanani2019;

@@ -1,9 +1,10 @@
-//! `weir sampling`: who samples how much of whose traffic.
+//! Plans and runs the sampling of tenants' traffic across servers (`weir sampling`).
 //!
-//! One file per subcommand: [`calibrate`] (what sampling costs here), [`plan`] (an optimal plan for a traffic matrix),
-//! [`simulate`] (what collaboration gains, after the 2019 paper), [`filters`] (a plan as `tc` is told it), [`sample`] (one interface, sFlow out), [`collect`]
-//! (what samples say) and [`run`] (the closed loop over servers; its part on each is `weir agent`'s). [`options`], [`text`] and [`told`] are
-//! what they share.
+//! Each subcommand has one file: [`calibrate`] (the costs of sampling on this machine), [`plan`] (an optimal plan for a
+//! traffic matrix), [`simulate`] (the gain of collaboration, after the 2019 paper), [`filters`] (the `tc` commands of a
+//! plan), [`sample`] (sFlow samples of one interface), [`collect`] (estimates from samples) and [`run`] (the closed
+//! loop over servers; `weir agent` is the part on each server). Code that the subcommands share: [`options`], [`text`]
+//! and [`collector_text`].
 
 pub mod calibrate;
 mod collect;
@@ -63,7 +64,7 @@ impl Sampling {
             Command::Simulate(simulate) => simulate.run(),
         };
         result.or_else(|error| match error.downcast_ref::<Error>() {
-            // The input is understood; that it has no answer is the answer.
+            // The input is valid. The result is that the problem has no solution.
             Some(finding @ (Error::Overloaded(_) | Error::Unreachable(_))) => {
                 Ok(Exit::finding(finding))
             }

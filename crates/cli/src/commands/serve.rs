@@ -98,7 +98,8 @@ impl Serve {
     }
 
     fn serve(&self, config: &Config) -> anyhow::Result<Exit> {
-        // Before the control thread's own handlers, so that no signal during the start is lost.
+        // These handlers are installed before the control thread's own handlers, so that no signal during the start is
+        // lost.
         let ending = signals::end_at_once_on_second()?;
         let options = ServeOptions {
             state: self.state.clone(),
@@ -111,7 +112,7 @@ impl Serve {
         let (sender, ended) = mpsc::channel();
         let early = sender.clone();
         let terminate = Box::new(move |signal| {
-            // Nobody waits any more only when the process is ending already.
+            // The receiver is missing only if the process is already ending.
             let _ = sender.send(signal);
         });
         let control = control(&self.config, config, &daemon, self.state.clone(), terminate)?;
@@ -145,7 +146,8 @@ impl Serve {
     }
 }
 
-/// Tells the supervisor that started this process, where it wants to be told (systemd's `Type=notify`).
+/// Sends the state to the supervisor that started this process, if the supervisor expects notifications (systemd's
+/// `Type=notify`).
 fn notify(state: &str) {
     let Some(path) = std::env::var_os("NOTIFY_SOCKET") else { return };
     let send = || {
@@ -161,7 +163,7 @@ fn notify(state: &str) {
     }
 }
 
-/// Three hexadecimal digits, as the log tells them.
+/// Reads three hexadecimal digits, as in the log.
 fn installation(text: &str) -> Result<Installation, String> {
     let bits = u16::from_str_radix(text, 16).ok();
     bits.and_then(Installation::new)
@@ -198,7 +200,7 @@ fn control(
     Control::start(setup).context("cannot start the REST interface ([listen] api)")
 }
 
-/// A file that says which process serves; it goes when the process ends well.
+/// A file with the id of the process that serves. The file is removed at a regular end of the process.
 struct PidFile<'a>(&'a Path);
 
 impl<'a> PidFile<'a> {

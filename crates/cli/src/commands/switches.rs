@@ -1,7 +1,7 @@
-//! Open vSwitches in labs, as the switches of a measurement.
+//! Makes Open vSwitches in labs, as the switches of a measurement.
 //!
-//! As many switches as a case needs are as many bridges of one `ovs-vswitchd`, each with as many hosts as it needs ports:
-//! bridges and ports that are not used would cost it time, so every size has a lab of its own.
+//! The switches of a case are bridges of one `ovs-vswitchd`. Each bridge has as many hosts as the case needs ports.
+//! Unused bridges and ports would cost this process time, so every size has its own lab.
 //!
 //! ```text
 //!   generator ══ h1 ── s1 ──► whatever address it is told ──► ...
@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Open vSwitches that are made when they are asked for. Clones share them.
+/// Open vSwitches that are made on request. Clones share the switches.
 #[derive(Clone, Debug)]
 pub struct OpenVSwitches {
     version: Version,
@@ -29,12 +29,12 @@ pub struct OpenVSwitches {
 #[derive(Debug, Default)]
 struct Labs {
     by_size: BTreeMap<Size, LabGuard>,
-    /// The command ends: no more are made.
+    /// Whether the command is ending, so that no more switches are made.
     ended: bool,
 }
 
 impl OpenVSwitches {
-    /// Makes none yet.
+    /// Starts without switches.
     pub fn new(version: Version) -> anyhow::Result<OpenVSwitches> {
         Lab::down_abandoned(&StateDirectory::default())?;
         Ok(OpenVSwitches { version, labs: Arc::default() })
@@ -86,7 +86,7 @@ impl OpenVSwitches {
     }
 }
 
-/// What there is of a lab.
+/// The switches and ports of a lab.
 fn stand(lab: &Lab, size: Size) -> Result<Stand, String> {
     let host = lab.controller_address().ok_or("the lab has no control channel")?;
     let mut ports = Vec::new();
@@ -133,7 +133,7 @@ impl RealSwitches for OpenVSwitches {
             return Err("the switches speak another version".to_owned());
         }
         let labs = self.lock();
-        // What was measured before is gone: its switches must not go on looking for it.
+        // The system of the earlier measurement has ended, so its switches must not dial it again.
         let others = labs.by_size.iter().filter(|(other, _)| **other != size);
         for (other, lab) in others {
             let names: Vec<String> = (1..=other.switches).map(switch).collect();
@@ -149,15 +149,15 @@ impl RealSwitches for OpenVSwitches {
         let labs = self.lock();
         let lab = labs.by_size.get(&size).ok_or("there is no such lab")?;
         let instance = lab.open_vswitch().ok_or("the lab has no switch")?;
-        // A packet of the run before that came while there was no controller made the datapath drop all that are like
-        // it, for as long as more of them come.
+        // A packet of the previous run may have arrived while there was no controller. The datapath then drops all
+        // similar packets, as long as similar packets arrive.
         instance.appctl(["revalidator/purge"]).map(drop).map_err(|error| error.to_string())
     }
 
     fn down(&self) {
         let mut labs = self.lock();
         labs.ended = true;
-        // A guard takes its lab down, and logs what cannot be removed.
+        // A guard removes its lab, and logs each failure.
         labs.by_size.clear();
     }
 }
@@ -166,11 +166,11 @@ fn switch(number: usize) -> String {
     format!("s{number}")
 }
 
-/// The tables of an Open vSwitch that rules can be added to.
+/// The number of an Open vSwitch's tables to which rules can be added.
 const TABLES: usize = 254;
 
-/// The words that bound all tables of a bridge: on OpenFlow 1.0, where no rule names its table, the size of the largest
-/// table would otherwise be taken for that of the switch.
+/// The arguments that bound all tables of a bridge. On OpenFlow 1.0 no rule names its table, so the size of the largest
+/// table would otherwise count as the size of the switch.
 fn bounded(bridge: &str, entries: u32) -> [String; 9] {
     let tables: Vec<String> = (0..TABLES).map(|table| format!("{table}=@small")).collect();
     let tables = format!("flow_tables={{{}}}", tables.join(","));
@@ -179,7 +179,7 @@ fn bounded(bridge: &str, entries: u32) -> [String; 9] {
         .map(str::to_owned)
 }
 
-/// The host at that switch's port, counted from 0.
+/// The host at this port of this switch. Ports are counted from 0.
 fn host_at(size: Size, switch: usize, place: usize) -> String {
     format!("h{}", (switch - 1) * size.ports + place + 1)
 }

@@ -1,5 +1,6 @@
-//! The process beside an agent. When the agent is killed, it gives every destination its VNIC's whole bandwidth: the
-//! kernel would keep what was last throttled for ever. Bridges that sample no longer do.
+//! Runs the guard, a process beside an agent. If the agent is killed, the guard gives every destination the whole
+//! bandwidth of its VNIC, because the kernel would keep the last throttled rates for ever. The guard also ends the
+//! sampling of bridges.
 //!
 //! ```text
 //!   agent ══ stdin: one line of JSON, what to do ══▶ guard: waits for the end of stdin
@@ -7,8 +8,8 @@
 //!         ── the end without it ──▶                   falls back, and ends
 //! ```
 //!
-//! The guard has a process group of its own, so that Ctrl-C does not reach the guard, and memory that runs out is not taken
-//! from the guard. [`agent::remains`] has the steps by which the guard falls back.
+//! The guard has its own process group, so that Ctrl-C does not reach the guard. If memory runs out, the kernel does
+//! not kill the guard. [`agent::remains`] has the steps by which the guard falls back.
 
 use crate::exit::Exit;
 use agent::remains::Remains;
@@ -33,14 +34,14 @@ impl Guard {
         Ok(Guard { child })
     }
 
-    /// Says what to do from now on.
+    /// Sends the guard its steps for the case that the agent is killed.
     pub fn tell(&mut self, remains: &Remains) -> anyhow::Result<()> {
         let text = serde_json::to_string(remains)?;
         let stdin = self.child.stdin.as_mut().context("the agent's guard does not listen")?;
         writeln!(stdin, "{text}").context("cannot tell the agent's guard what to do")
     }
 
-    /// Starts another one if somebody ended it.
+    /// Starts another guard if the guard has ended.
     pub fn check(&mut self, remains: &Remains) -> anyhow::Result<()> {
         if self.child.try_wait().context("cannot look after the agent's guard")?.is_some() {
             writeln!(
@@ -53,19 +54,19 @@ impl Guard {
         Ok(())
     }
 
-    /// There is nothing more to do.
+    /// Ends the guard, which has no more work.
     pub fn dismiss(mut self) {
         if let Some(mut stdin) = self.child.stdin.take() {
-            // One that is gone needs no telling.
+            // A guard that has ended does not need the message.
             let _ = writeln!(stdin, "{DONE}");
         }
         let _ = self.child.wait();
     }
 }
 
-/// What the guard does.
+/// Runs the process of the guard.
 pub fn watch() -> anyhow::Result<Exit> {
-    // Where that is not allowed it can be killed as anybody can.
+    // If the kernel refuses the setting, the kernel can kill the guard like any other process.
     let _ = std::fs::write("/proc/self/oom_score_adj", "-1000");
     let mut remains = Remains::default();
     for line in std::io::stdin().lock().lines() {

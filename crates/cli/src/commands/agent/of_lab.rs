@@ -1,4 +1,4 @@
-//! What an agent of a whole lab has to know.
+//! Makes the settings of an agent for a whole lab.
 
 use agent::config::Duties;
 use agent::edge::{Settings, Site};
@@ -6,7 +6,7 @@ use fabric::{Bandwidth, MacAddress};
 use lab::{Lab, Rate, StateDirectory};
 use std::path::Path;
 
-/// `HOST=RATE[@TENANT]`.
+/// A value of the form `HOST=RATE[@TENANT]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostRate {
     host: String,
@@ -22,13 +22,13 @@ pub fn host_rate(text: &str) -> Result<HostRate, String> {
     }
     let rate = rate.parse().map_err(|error: lab::Error| {
         let message = error.to_string();
-        // Rates are read by `lab`, which says that its complaints are about a topology.
+        // `lab` reads the rate, and begins an error with the word topology.
         message.strip_prefix("topology: ").unwrap_or(&message).to_owned()
     })?;
     Ok(HostRate { host: host.to_owned(), rate, tenant: tenant.to_owned() })
 }
 
-/// One agent for all hosts of a lab.
+/// The settings of one agent for all hosts of a lab.
 pub fn duties(name: &str, state: Option<&Path>, rates: &[HostRate]) -> anyhow::Result<Duties> {
     let state = state.map_or_else(StateDirectory::default, StateDirectory::at);
     let lab = Lab::open(name, &state)?;
@@ -49,7 +49,7 @@ pub fn duties(name: &str, state: Option<&Path>, rates: &[HostRate]) -> anyhow::R
     }
     let mut vnics = Vec::new();
     for HostRate { host, rate, tenant } in wanted {
-        // Its own complaint says which hosts there are.
+        // The error of this call lists the hosts of the lab.
         let namespace = lab.namespace(&host)?;
         let Some(found) = lab.topology().host(&host) else {
             return Err(agent::Error::Option(format!("{host} is a switch, not a host")).into());

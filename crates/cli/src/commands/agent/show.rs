@@ -1,4 +1,4 @@
-//! What an agent prints.
+//! Prints the output of an agent.
 
 use agent::Sent;
 use agent::edge::{Counts, Status};
@@ -8,7 +8,7 @@ use serde_json::json;
 use std::io::Write;
 use std::time::Duration;
 
-/// A line per VNIC, or one of JSON.
+/// Prints one line for each VNIC, as text or as JSON.
 pub fn status(vnics: &[Status], elapsed: Duration, as_json: bool) -> std::io::Result<()> {
     let mut stdout = std::io::stdout().lock();
     let elapsed = elapsed.as_secs_f64();
@@ -49,7 +49,7 @@ pub fn status(vnics: &[Status], elapsed: Duration, as_json: bool) -> std::io::Re
     stdout.flush()
 }
 
-/// What a sampler does.
+/// The description of a sampler's work.
 pub fn sampler(sampling: &Sampling) -> String {
     match sampling {
         Sampling::Interface(own) => format!("sampling one of {} on {}", own.one_in, own.interface),
@@ -59,12 +59,12 @@ pub fn sampler(sampling: &Sampling) -> String {
     }
 }
 
-/// What Weir's own samplers have sent.
+/// The numbers of sent samples, sent datagrams and lost samples of Weir's own samplers.
 pub fn sent(sent: &Sent) -> String {
     format!("{} samples in {} datagrams, {} lost", sent.samples, sent.datagrams, sent.lost)
 }
 
-/// One sentence.
+/// The counts as one sentence.
 pub fn counts(counts: &Counts) -> String {
     let refused = counts.garbage + counts.strangers + counts.repeated;
     let mut text = format!("{} steps, {} late", counts.steps, counts.late);

@@ -1,4 +1,4 @@
-//! Options and prelude of the comparisons: how much, between which ends, on which switch.
+//! Options and preparation of the comparisons: the number and duration of runs, the two ends, and the switch.
 
 use super::options::{Effort, Ends};
 use super::switch::Switch;
@@ -16,12 +16,12 @@ pub struct Comparing {
 }
 
 impl Comparing {
-    /// Whether it is for a look only.
+    /// Whether the comparison is only a quick look.
     pub fn is_quick(&self) -> bool {
         self.effort.quick
     }
 
-    /// Takes the switches, compares, and gives the switches back, also where it fails.
+    /// Takes the switches, compares, and gives the switches back, also after an error.
     pub fn run(
         &self,
         subject: System,

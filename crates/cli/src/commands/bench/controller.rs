@@ -1,6 +1,6 @@
-//! `weir bench controller`: a real controller.
+//! Measures a real controller (`weir bench controller`).
 //!
-//! Here is what is measured and what comes out; [`settings`] has how much and how long.
+//! This module has the tests and the output; [`settings`] has the numbers and times.
 
 mod settings;
 
@@ -89,7 +89,7 @@ impl Controller {
         plan.backups = self.backups.iter().map(|backup| backup.addr).collect();
         plan.attacks = self.attacks;
         self.settings.apply(&mut plan);
-        // A northbound command and what it started end with this process, however that ends.
+        // A northbound command and its child processes end with this process, also after a signal.
         let stop = plan.stop.clone();
         signals::stop_with_children(move || stop.ask(), || {})?;
         let mut helpers = Helpers::default();
@@ -119,7 +119,7 @@ impl Controller {
     }
 }
 
-/// What was asked for by `--test`.
+/// The value of `--test`.
 #[derive(Clone, Debug, PartialEq)]
 enum Wanted {
     All,
@@ -134,8 +134,8 @@ impl FromStr for Wanted {
     }
 }
 
-/// The tests to run, and a line about each that is left out of all. One that was asked for by name is
-/// an error when what it needs is missing.
+/// The tests to run, and a line about each test of `all` that is left out. If a test is requested by name and its needs
+/// are not met, the result is an error.
 fn choose(
     wanted: &[Wanted],
     plan: &ControllerPlan,
@@ -163,7 +163,7 @@ fn choose(
     Ok((tests, left_out))
 }
 
-/// How a need is met.
+/// The options that meet a need.
 fn flag(need: Need) -> &'static str {
     match need {
         Need::Northbound => "--northbound",
@@ -185,7 +185,8 @@ fn list() -> anyhow::Result<Exit> {
     Ok(Exit::Success)
 }
 
-/// What is wrong with addresses of this scheme: TLS needs an identity, and both controllers the same.
+/// The error of an address with this scheme, if any. TLS needs an identity, and all controllers must have the same
+/// scheme.
 fn wrong_scheme(address: Address, backups: &[Address], has_identity: bool) -> Option<String> {
     match (address.scheme, has_identity) {
         (Scheme::Ssl, false) => Some(format!("{address} needs --switch-tls KEY,CERT,CA")),
@@ -197,7 +198,7 @@ fn wrong_scheme(address: Address, backups: &[Address], has_identity: bool) -> Op
     }
 }
 
-/// An address that is attacked: strangers have no certificates.
+/// Reads an address for an attack. The scheme must be tcp, because strangers have no certificates.
 fn tcp(text: &str) -> Result<SocketAddr, String> {
     let address: Address =
         text.parse().map_err(|error: channel::AddressError| error.to_string())?;

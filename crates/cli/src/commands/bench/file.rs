@@ -1,4 +1,4 @@
-//! `weir bench scenario`: a load that changes while it runs, from a file.
+//! Runs a load that changes during the run, from a file (`weir bench scenario`).
 
 use super::options::Times;
 use super::output;

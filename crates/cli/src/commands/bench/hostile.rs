@@ -1,4 +1,4 @@
-//! `weir bench hostile`: a quiet tenant beside hostile ones.
+//! Measures a quiet tenant beside hostile tenants (`weir bench hostile`).
 
 use super::comparing::Comparing;
 use super::output;

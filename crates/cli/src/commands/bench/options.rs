@@ -1,4 +1,4 @@
-//! How long and how often is measured, and how the two ends are played.
+//! The options for the duration and number of runs, and for the two emulated ends.
 
 use super::values::{self, OpenFlow};
 use super::work::Work;
@@ -75,18 +75,18 @@ impl Ends {
 }
 
 impl Times {
-    /// Puts them in the place of the options' own.
+    /// Writes these values over the values of `options`.
     pub fn apply(&self, options: &mut Options) {
         options.runs = self.runs.map_or(options.runs, usize::from);
         options.duration_ms = self.duration.unwrap_or(options.duration_ms);
-        // A short run has short ends, unless somebody says otherwise.
+        // Without an explicit value, a short run has short cut-off ends.
         options.cut_ms = self.cut.unwrap_or(options.cut_ms.min(options.duration_ms / 6));
         options.seed = self.seed.unwrap_or(options.seed);
     }
 }
 
 impl Effort {
-    /// A comparison's options.
+    /// The options of a comparison.
     pub fn options(&self, work: &Work, ends: &Ends, subject: System) -> Options {
         let mut options =
             Options { stop: work.stop(), ..Options::new(subject, work.path().to_owned()) };

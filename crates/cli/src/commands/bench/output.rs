@@ -32,7 +32,8 @@ pub fn give_as(
     })
 }
 
-/// The first of each kind in full, and how many more there are: a busy machine makes the same remark at every point.
+/// The first finding of each kind in full, and the number of further findings of this kind. On a busy machine every
+/// point has the same finding.
 fn findings(all: &[Finding]) -> String {
     let mut codes: Vec<&str> = all.iter().map(|finding| finding.code.as_str()).collect();
     codes.sort_unstable();

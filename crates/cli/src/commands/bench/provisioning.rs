@@ -1,4 +1,4 @@
-//! `weir bench provisioning`: how fast a big network of a tenant's own starts and moves.
+//! Measures how fast a tenant's own big network starts and moves (`weir bench provisioning`).
 
 use super::output;
 use super::values::{self, OpenFlow};

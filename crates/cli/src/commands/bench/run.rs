@@ -1,4 +1,4 @@
-//! `weir bench run`: every combination of what is asked for.
+//! Measures every requested combination of systems, messages, rates and tenants (`weir bench run`).
 
 use super::comparing::Comparing;
 use super::output;
@@ -47,7 +47,7 @@ pub struct Run {
     output: Output,
 }
 
-/// By this name clap takes a list for one value.
+/// With a type of this name, clap takes the list as one value.
 type Mix = Vec<(Kind, u32)>;
 
 impl Run {

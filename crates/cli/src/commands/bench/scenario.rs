@@ -1,4 +1,4 @@
-//! `weir bench relay` and its like: comparisons with criteria.
+//! Runs the comparisons with criteria, such as `weir bench relay`.
 
 use super::comparing::Comparing;
 use super::output;

@@ -1,4 +1,4 @@
-//! `weir bench search`: the highest rate that a system stands.
+//! Finds the highest rate that a system sustains (`weir bench search`).
 
 use super::options::Ends;
 use super::output;

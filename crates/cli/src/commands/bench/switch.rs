@@ -1,4 +1,4 @@
-//! `--switch`: the emulated switches, or real ones in their place.
+//! Selects the emulated switches, or real switches in their place (`--switch`).
 
 use super::values;
 use super::work::Work;
@@ -27,20 +27,20 @@ pub struct Switch {
     here: IpAddr,
 }
 
-/// Real switches, which go when this goes.
+/// Real switches. The switches are given back when this value is dropped.
 pub struct Taken(pub Option<Arc<dyn RealSwitches>>);
 
 impl Switch {
-    /// Makes or takes the real switches, if there are to be any, and the folder beside them: a second signal gives them
-    /// back, too.
+    /// Makes or takes the real switches, if the options name real switches, and the folder of the measurement. A second
+    /// signal gives the switches back, too.
     pub fn take(&self, version: Version) -> anyhow::Result<(Taken, Work)> {
         let also = Shared::default();
         let again = Arc::clone(&also);
-        // The signals are caught before a bridge is changed.
+        // The signal handlers are installed before a bridge is changed.
         let work = Work::beside(move || again.get().into_iter().for_each(|it| it.down()))?;
         let taken = Taken(self.open(version)?);
         if let Some(switches) = &taken.0 {
-            // Nobody else sets it.
+            // No other code sets this value.
             let _ = also.set(Arc::clone(switches));
         }
         Ok((taken, work))
@@ -60,7 +60,7 @@ impl Switch {
         }
     }
 
-    /// What is wrong with the arguments together, if anything.
+    /// The error in the combination of the arguments, if any.
     pub fn wrong(&self) -> Option<String> {
         let is_a_bridge = self.is_real() && self.switch != "openvswitch";
         match (is_a_bridge, self.channels.is_empty()) {

@@ -1,10 +1,10 @@
-//! What `weir bench`'s options are made of, and how they are read.
+//! The values of `weir bench`'s options, and the functions that read the values.
 
 use bench::{DataPort, Identity, Kind, Shape, System, Tenancy, Version, Watched};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
-/// Where a system that runs already looks for the first tenant's controller, unless it is told.
+/// The default port at which a system that runs already dials the first tenant's controller.
 const CONTROLLER_BASE: u16 = 6701;
 
 /// A version of OpenFlow.
@@ -27,7 +27,7 @@ impl OpenFlow {
     }
 }
 
-/// Seconds, as milliseconds.
+/// Reads seconds, and returns milliseconds.
 pub fn seconds(text: &str) -> Result<u64, String> {
     let seconds: Option<f64> = text.parse().ok().filter(|it| (0.0..=86_400.0).contains(it));
     seconds
@@ -35,7 +35,7 @@ pub fn seconds(text: &str) -> Result<u64, String> {
         .ok_or_else(|| "not a number of seconds within 0 to 86400".to_owned())
 }
 
-/// Messages per second in total; `max` is as many as the system takes.
+/// Reads messages per second in total. `max` is as many messages as the system reads.
 pub fn rate(text: &str) -> Result<f64, String> {
     if text == "max" {
         return Ok(0.0);
@@ -44,7 +44,7 @@ pub fn rate(text: &str) -> Result<f64, String> {
     rate.ok_or_else(|| "not `max` or a number of messages/s within 0.001 to 10000000".to_owned())
 }
 
-/// One message, or several with weights: `packet-in`, `echo:3+barrier:1`.
+/// Reads one message, or several messages with weights: `packet-in`, `echo:3+barrier:1`.
 pub fn mix(text: &str) -> Result<Vec<(Kind, u32)>, String> {
     let part = |part: &str| {
         let (kind, weight) = part.split_once(':').unwrap_or((part, "1"));
@@ -55,7 +55,7 @@ pub fn mix(text: &str) -> Result<Vec<(Kind, u32)>, String> {
     text.split('+').map(part).collect()
 }
 
-/// A system under test as it is asked for; the program itself is known only when it runs.
+/// A requested system under test. The program of Weir is known only when the command runs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Wanted {
     Weir { tenancy: Tenancy },
@@ -63,7 +63,7 @@ pub enum Wanted {
 }
 
 impl Wanted {
-    /// `serve` is the command that serves.
+    /// The system. `serve` is the command that runs `weir serve`.
     pub fn system(self, serve: &[String]) -> System {
         match self {
             Wanted::Weir { tenancy } => {
@@ -74,7 +74,8 @@ impl Wanted {
     }
 }
 
-/// `direct`, `haproxy`, `weir`, `weir-networks`, or `NAME=IP:PORT[+CONTROLLERBASE][/PID or /cgroup:FOLDER]` for one that runs already.
+/// Reads `direct`, `haproxy`, `weir`, `weir-networks`, or `NAME=IP:PORT[+CONTROLLERBASE][/PID or /cgroup:FOLDER]` for a
+/// system that runs already.
 pub fn system(text: &str) -> Result<Wanted, String> {
     let known = match text {
         "weir" => return Ok(Wanted::Weir { tenancy: Tenancy::Slices }),
@@ -89,13 +90,13 @@ pub fn system(text: &str) -> Result<Wanted, String> {
     Ok(Wanted::Known(known))
 }
 
-/// `NAME=IP:PORT[+CONTROLLERBASE][/PID or /cgroup:FOLDER]`: a system that runs already.
+/// Reads `NAME=IP:PORT[+CONTROLLERBASE][/PID or /cgroup:FOLDER]`: a system that runs already.
 pub fn running(text: &str) -> Result<System, String> {
     external(text)
         .ok_or_else(|| "not NAME=IP:PORT[+CONTROLLERBASE][/PID or /cgroup:FOLDER]".to_owned())
 }
 
-/// `INTERFACE[@NAMESPACE]=PORT`.
+/// Reads `INTERFACE[@NAMESPACE]=PORT`.
 pub fn data_port(text: &str) -> Result<DataPort, String> {
     let port = crate::commands::data_port::data_port(text)?;
     let evaluate::DataPort { interface, namespace, switch_port } = port;
@@ -129,7 +130,7 @@ fn external_system(
     (!name.is_empty()).then_some(System::External { name, switch_address, controllers, watched })
 }
 
-/// `NAME=SWITCHPORT,CONTROLLERBASE[/PID]`: a hypervisor that runs on this machine.
+/// Reads `NAME=SWITCHPORT,CONTROLLERBASE[/PID]`: a hypervisor that runs on this machine.
 pub fn external_by_ports(text: &str) -> Result<System, String> {
     let parse = || {
         let (name, places) = text.split_once('=')?;
@@ -147,7 +148,7 @@ pub fn external_by_ports(text: &str) -> Result<System, String> {
     })
 }
 
-/// Three PEM files: `KEY,CERT,CA`.
+/// Reads the names of three PEM files: `KEY,CERT,CA`.
 pub fn identity(text: &str) -> Result<Identity, String> {
     match text.split(',').collect::<Vec<_>>()[..] {
         [key, certificate, ca] if ![key, certificate, ca].contains(&"") => {
@@ -157,7 +158,7 @@ pub fn identity(text: &str) -> Result<Identity, String> {
     }
 }
 
-/// `constant`, `poisson` or `burst:N`.
+/// Reads `constant`, `poisson` or `burst:N`.
 pub fn shape(text: &str) -> Result<Shape, String> {
     match text.split_once(':') {
         None if text == "constant" => Ok(Shape::Constant),

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A folder for the systems' configurations and logs; it goes with the command, however that ends.
+/// A folder for the systems' configurations and logs. The command removes the folder at every end.
 pub struct Work {
     path: PathBuf,
     stop: Stop,
@@ -18,7 +18,7 @@ impl Work {
         Work::beside(|| {})
     }
 
-    /// When a second signal ends the command at once, `clean_up` is called first.
+    /// Makes the folder. If a second signal ends the command at once, `clean_up` runs first.
     pub fn beside(clean_up: impl FnOnce() + Send + 'static) -> anyhow::Result<Work> {
         let path = std::env::temp_dir().join(format!("weir-bench-{}", std::process::id()));
         fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
@@ -39,7 +39,7 @@ impl Work {
         &self.path
     }
 
-    /// What a signal asks for.
+    /// The request to stop that a signal makes.
     pub fn stop(&self) -> Stop {
         self.stop.clone()
     }
@@ -52,8 +52,8 @@ impl Drop for Work {
 }
 
 fn remove(path: &Path) {
-    // When a signal ends the command, the measurement may just be writing into it: it goes no further than its next
-    // word ([`crate::talk::progress`]). Nobody is left to be told about a folder that cannot be removed.
+    // When a signal ends the command, the measurement may be writing into the folder. The measurement stops at its next
+    // progress message ([`crate::talk::progress`]). A failure to remove the folder has no receiver.
     for _ in 0..50 {
         let _ = fs::remove_dir_all(path);
         if !path.exists() {

@@ -1,4 +1,4 @@
-//! `weir ctl backup`: a copy of the state of a running `weir serve`.
+//! Writes a copy of the state of a running `weir serve` (`weir ctl backup`).
 
 use super::client::{Answer, Client};
 use crate::exit::Exit;
@@ -8,9 +8,9 @@ use std::io::ErrorKind;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Writes the backup into a file that is not there yet. A file that is not whole is removed.
+/// Writes the backup into a new file. If the backup is not complete, the file is removed.
 pub(super) fn backup(client: &Client, path: &Path) -> anyhow::Result<Exit> {
-    // Weir's secret is in it.
+    // Only the owner may read the file, because the backup contains Weir's secret.
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     let name = path.display();
     let mut file = match file {
@@ -29,7 +29,7 @@ pub(super) fn backup(client: &Client, path: &Path) -> anyhow::Result<Exit> {
         Ok(answer)
     });
     if !matches!(downloaded, Ok(Answer::Done(_))) {
-        // What is left of it is of no use.
+        // An incomplete backup is of no use.
         let _ = fs::remove_file(path);
     }
     match downloaded? {

@@ -1,4 +1,4 @@
-//! Asks a `weir serve` by TCP or by its socket, one request a connection.
+//! Sends requests to a `weir serve` by TCP or by its socket, with one connection for each request.
 
 use super::endpoint::{Endpoint, Stream};
 use anyhow::{Context, bail};
@@ -8,25 +8,25 @@ use rest::Request;
 use serde::Serialize;
 use std::io::Write;
 
-/// Longest answer that is read.
+/// The longest answer that the client reads, in bytes.
 const LARGEST: u64 = 64 << 20;
 
 pub struct Client {
     api: Endpoint,
     trust: Option<ServiceTrust>,
-    /// Of the account that asks.
+    /// The token of the account that sends the requests.
     token: Option<String>,
 }
 
 pub enum Answer {
-    /// The body.
+    /// The request was carried out. The value is the body of the answer.
     Done(String),
-    /// It was understood and not done.
+    /// The request was understood and refused.
     Refused(Failure),
 }
 
 impl Client {
-    /// With a token, if there is one.
+    /// Makes a client with a token, if there is a token.
     pub fn new(api: Endpoint, trust: Option<ServiceTrust>, token: Option<String>) -> Client {
         Client { api, trust, token }
     }
@@ -56,7 +56,7 @@ impl Client {
         }
     }
 
-    /// Asks for something to be made, and writes it somewhere as it comes.
+    /// Sends a POST request, and writes the body of the answer to `into` during the transfer.
     pub fn download(&self, path: &str, into: &mut impl Write) -> anyhow::Result<Answer> {
         let api = &self.api;
         let mut answer =
@@ -95,7 +95,7 @@ fn no_answer(api: &Endpoint) -> String {
     format!("no answer from {api}: is `weir serve` running there, and [listen] api not off?")
 }
 
-/// A name as a part of a path, whatever is in it: it may have been mistyped.
+/// Encodes a name as a part of a path. The name may contain any character, because a user typed the name.
 pub fn segment(name: &str) -> String {
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_:".contains(byte);
     name.bytes()

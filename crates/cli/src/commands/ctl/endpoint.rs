@@ -1,4 +1,4 @@
-//! Where Weir is asked, and the stream that leads there.
+//! The address of Weir's REST interface, and the connection to this address.
 
 use anyhow::{Context, bail};
 use channel::ServiceTrust;
@@ -11,17 +11,17 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Until there is an answer; placing a large network takes less than a second.
+/// The longest wait for an answer. The placement of a large network takes less than a second.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Where Weir's REST interface is.
+/// The address of Weir's REST interface.
 #[derive(Clone, Debug)]
 pub enum Endpoint {
-    /// By TCP.
+    /// A TCP address.
     Tcp(SocketAddr),
-    /// By TCP with TLS: a name or an address, and a port.
+    /// TCP with TLS: a name or an address, and a port.
     Tls(String, u16),
-    /// By a socket in the file system.
+    /// A socket in the file system.
     Unix(PathBuf),
 }
 
@@ -65,7 +65,8 @@ impl fmt::Display for Endpoint {
 }
 
 impl Endpoint {
-    /// Where a `weir serve` of this configuration is asked: by the socket, which takes changes, if it is there.
+    /// The address of a `weir serve` with this configuration. If the socket exists, the address is the socket, which
+    /// accepts changes.
     pub fn of(api: &Api) -> Option<Endpoint> {
         let socket = match &api.socket {
             Some(Socket::Wanted(path)) => Some(path),
@@ -84,12 +85,12 @@ impl Endpoint {
         socket.cloned().map(Endpoint::Unix).or(api.tcp.map(Endpoint::Tcp)).or(tls)
     }
 
-    /// Whether others on the way could read what is sent.
+    /// Whether other hosts on the path could read the messages.
     pub fn is_overheard(&self) -> bool {
         matches!(self, Endpoint::Tcp(address) if !address.ip().is_loopback())
     }
 
-    /// What stands in the header `Host`.
+    /// The value of the header `Host`.
     pub fn host(&self) -> String {
         match self {
             Endpoint::Tcp(address) => address.to_string(),
@@ -98,7 +99,7 @@ impl Endpoint {
         }
     }
 
-    /// Connects.
+    /// Connects to the address.
     pub fn connect(&self, trust: Option<&ServiceTrust>) -> anyhow::Result<Box<dyn Stream>> {
         match self {
             Endpoint::Tcp(address) => Ok(Box::new(tcp(*address)?)),
@@ -121,7 +122,7 @@ impl Endpoint {
     }
 }
 
-/// To Weir and back.
+/// A connection to Weir.
 pub trait Stream: Read + Write {}
 
 impl<S: Read + Write> Stream for S {}

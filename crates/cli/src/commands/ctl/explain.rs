@@ -1,4 +1,4 @@
-//! What explains: why requests were refused, and where a packet goes.
+//! Explains the reasons of refused requests, and the path of a packet.
 
 use super::client::{Client, segment};
 use super::tell::Tell;
@@ -8,7 +8,7 @@ use daemon::api::why::Why;
 use std::io::{Result, Write};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// A line for each refused request, and below it who refused and why.
+/// Prints a line for each refused request. The next lines have the refusing program and the reason.
 pub fn why(tell: &Tell, client: &Client, tenant: &str) -> anyhow::Result<Exit> {
     let path = format!("/api/v1/tenants/{}/why", segment(tenant));
     tell.found(client.get(&path)?, |out, why: &Why| {
@@ -30,7 +30,7 @@ pub fn why(tell: &Tell, client: &Client, tenant: &str) -> anyhow::Result<Exit> {
 /// The tenant's place in a request about a packet of any tenant.
 const ANY: &str = "any";
 
-/// Where a packet goes.
+/// Prints the path of a packet.
 pub fn trace(
     tell: &Tell,
     client: &Client,

@@ -1,4 +1,4 @@
-//! What an operator asks of slices: tenants, switches, controllers, what was refused, and flow tables.
+//! Prints the state of slices for an operator: tenants, switches, controllers, refusals, and flow tables.
 
 use super::client::{Answer, Client, segment};
 use super::print::Columns;
@@ -82,7 +82,7 @@ pub fn controllers(tell: &Tell, client: &Client) -> anyhow::Result<Exit> {
     })
 }
 
-/// Why there is no connection.
+/// The reason why a connection is down.
 fn trouble(contact: &Contact) -> Option<String> {
     let error = contact.last_error.as_ref().filter(|_| !contact.connected)?;
     let at = UNIX_EPOCH + Duration::from_millis(contact.last_error_ms.unwrap_or(0));
@@ -150,7 +150,7 @@ pub fn refusals(tell: &Tell, client: &Client) -> anyhow::Result<Exit> {
     })
 }
 
-/// Page after page. Text is written as pages come; JSON is one document.
+/// Prints a flow table page by page. Text is written after each page; JSON is one document.
 pub fn flows(
     tell: &Tell,
     client: &Client,
@@ -189,7 +189,7 @@ pub fn flows(
     Ok(Exit::Success)
 }
 
-/// With the blank before each line that `ovs-ofctl` writes.
+/// Writes the flows with the blank before each line, like `ovs-ofctl`.
 fn write_flows(out: &mut dyn Write, page: &Flows) -> Result<()> {
     page.flows.iter().try_for_each(|flow| writeln!(out, " {}", flow.text))
 }

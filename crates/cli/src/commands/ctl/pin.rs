@@ -1,4 +1,4 @@
-//! `weir ctl pin`: pinned certificates of switches.
+//! Lists and removes pinned certificates of switches (`weir ctl pin`).
 
 use super::client::Client;
 use super::print::Columns;

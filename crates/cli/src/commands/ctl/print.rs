@@ -1,27 +1,27 @@
-//! Tables, networks, and changes of networks, as people read them.
+//! Prints tables, networks, and changes of networks in a readable form.
 
 use daemon::api::trace::wrapped;
 use daemon::networks::{NetworkView, Outcome, Passed, RouteDocument, SetAside};
 use std::io::{Result, Write};
 
-/// Widest that a first column makes all others start at; what is longer has a line of its own.
+/// The largest width of the first column. A longer text has its own line.
 const WIDEST: usize = 26;
 
 /// Rows under a head: text on the left, numbers on the right.
 pub struct Columns {
     rows: Vec<Row>,
-    /// How many columns there are from the first on that are text.
+    /// The number of text columns, from the first column on.
     text: usize,
 }
 
 enum Row {
     Cells(Vec<String>),
-    /// About the row before.
+    /// A note about the previous row.
     Note(String),
 }
 
 impl Columns {
-    /// With this head, of which the first columns are text.
+    /// A table with this head. The first `text` columns are text columns.
     pub fn new(head: &[&str], text: usize) -> Columns {
         let head = head.iter().map(|&word| word.to_owned()).collect();
         Columns { rows: vec![Row::Cells(head)], text }
@@ -35,7 +35,7 @@ impl Columns {
         self.rows.push(Row::Note(text));
     }
 
-    /// All rows, or what stands in the place of none.
+    /// Writes all rows, or `none` if there are no rows.
     pub fn write(&self, out: &mut dyn Write, none: &str) -> Result<()> {
         if self.rows.len() == 1 {
             return writeln!(out, "{none}");
@@ -99,7 +99,7 @@ pub fn networks(out: &mut dyn Write, all: &[NetworkView]) -> Result<()> {
     Ok(())
 }
 
-/// What was changed and the file replaced at a start.
+/// Prints the changes that the configuration file replaced at a start.
 pub fn set_aside(out: &mut dyn Write, all: &[SetAside]) -> Result<()> {
     for SetAside { tenant, reason, .. } in all {
         writeln!(out, "{tenant}: what was changed was set aside at a start: {reason}")?;
@@ -249,7 +249,7 @@ mod tests {
         assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
 
-    /// A link of which one end is down, by itself or since its switch refuses it.
+    /// One end of the link is down, by itself or because the end's switch refuses the link.
     #[test]
     fn each_end_of_a_link_has_its_state() {
         let (first, second) = ("00:00:00:00:00:00:00:a1 port 2", "00:00:00:00:00:00:00:a2 port 2");

@@ -1,4 +1,4 @@
-//! How answers are told: as JSON or in words, or why there is none.
+//! Prints answers as JSON or as text, or prints the reason why there is no answer.
 
 use super::client::Answer;
 use crate::exit::Exit;
@@ -6,12 +6,12 @@ use anyhow::Context;
 use serde::de::DeserializeOwned;
 use std::io::Write;
 
-/// A printer for answers that are refusals.
+/// A printer for answers without a document.
 pub fn no_answer(_: &mut dyn Write, (): &()) -> std::io::Result<()> {
     Ok(())
 }
 
-/// How answers are told.
+/// The form in which answers are printed.
 pub struct Tell {
     pub json: bool,
 }

@@ -1,4 +1,4 @@
-//! `weir ctl token`: accounts by bearer tokens.
+//! Makes, lists and revokes accounts' bearer tokens (`weir ctl token`).
 
 use super::client::Client;
 use super::print::Columns;
@@ -9,7 +9,7 @@ use daemon::access::Role;
 use daemon::access::tokens::{Record, Seconds, now};
 use daemon::api::tokens::{List, MadeToken, NewToken};
 
-/// How long a token opens anything if nobody says.
+/// The default lifetime of a token.
 const LASTS: &str = "90d";
 
 #[derive(Subcommand)]
@@ -38,7 +38,7 @@ pub enum What {
     },
 }
 
-/// For how long; `None` is for ever.
+/// The lifetime of a token. `None` means no end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lasts(Option<Seconds>);
 
@@ -91,7 +91,8 @@ pub fn run(tell: &Tell, client: &Client, what: What) -> anyhow::Result<Exit> {
     }
 }
 
-/// In one unit, to the nearest: a token for 90 days shows `in 90d`, also a second after it was made.
+/// The remaining lifetime in one unit, rounded to the nearest number. So a token for 90 days shows `in 90d`, also a
+/// second after its creation.
 fn expires(record: &Record, now: Seconds) -> String {
     match record.expires_s {
         Some(at) => time_left(at.saturating_sub(now)),
@@ -99,7 +100,7 @@ fn expires(record: &Record, now: Seconds) -> String {
     }
 }
 
-/// The largest unit of which there is one after rounding, so never `in 60m` or `in 24h`.
+/// Uses the largest unit that gives at least one after rounding, so the text is never `in 60m` or `in 24h`.
 fn time_left(seconds: Seconds) -> String {
     let rounded = |unit: Seconds| (seconds.saturating_add(unit / 2)) / unit;
     [(86_400, 3_600, "d"), (3_600, 60, "h"), (60, 1, "m"), (1, 1, "s")]

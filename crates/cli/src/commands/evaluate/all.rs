@@ -1,4 +1,4 @@
-//! `weir evaluate all`: every experiment on one switch, and its data sheet.
+//! Runs every experiment on one switch, and writes the data sheet of the switch (`weir evaluate all`).
 
 use super::effort::Effort;
 use super::measure::measure;
@@ -80,7 +80,7 @@ impl All {
         let packets = |way| Packets {
             duration,
             most: if quick { 32_000.0 } else { 200_000.0 },
-            // A search is many trials by itself.
+            // A search consists of many trials.
             ..Packets::new(
                 evaluate::Common { repetitions: common.repetitions.min(3), ..common.clone() },
                 way,

@@ -1,4 +1,4 @@
-//! How much is measured.
+//! The options for the number of repetitions, and for the rate and length of probes.
 
 use evaluate::Common;
 use evaluate::modules::Timestamp;
@@ -33,18 +33,18 @@ impl Effort {
         }
     }
 
-    /// Whether it is for a look only.
+    /// Whether the measurement is only a quick look.
     pub fn is_quick(&self) -> bool {
         self.quick
     }
 
-    /// A second of probes on looped interfaces.
+    /// The reference measurement: a second of probes on looped interfaces.
     pub fn floor(&self) -> Timestamp {
         Timestamp { common: self.common(), duration: 1_000_000_000 }
     }
 }
 
-/// Probes per second.
+/// Reads a number of probes per second.
 pub fn rate(text: &str) -> Result<f64, String> {
     let rate: Option<f64> = text.parse().ok().filter(|rate| (1.0..=10_000_000.0).contains(rate));
     rate.ok_or_else(|| "not a number of probes per second within 1 to 10000000".to_owned())

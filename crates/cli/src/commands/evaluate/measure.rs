@@ -10,7 +10,8 @@ use report::Environment;
 use report::pace::left_after;
 use std::time::Instant;
 
-/// Runs experiments one after another on one switch; first of all the tool's own floor, where it can be measured.
+/// Runs experiments one after another on one switch. Before the experiments, measures the floor of the tool itself, if
+/// there are looped interfaces.
 pub fn measure(
     tool: &str,
     target: &Target,
@@ -47,7 +48,7 @@ pub fn measure(
         bed.prepare(name)?;
         let mut module = experiment.module();
         let outcome = match evaluate::run(testbed.as_mut(), module.as_mut(), &options) {
-            // Of this one there is nothing, but of others.
+            // The interrupted experiment has no result, but earlier experiments have results.
             Err(evaluate::Error::Interrupted) if index > 0 => None,
             outcome => Some(step(outcome)?),
         };
@@ -66,7 +67,7 @@ pub fn measure(
     Ok(evaluation)
 }
 
-/// The machine and the command, without what lets us into the switch's SNMP agent.
+/// The machine and the command, without the credentials of the switch's SNMP agent.
 fn environment(peers: &[(&str, &str, &[&str])]) -> Environment {
     let mut environment = Environment::capture(peers);
     let mut is_agent = false;
@@ -81,7 +82,7 @@ fn environment(peers: &[(&str, &str, &[&str])]) -> Environment {
     environment
 }
 
-/// The wish to end is no failure.
+/// The user's request to end is no failure.
 fn step<T>(result: evaluate::Result<T>) -> anyhow::Result<T> {
     result.map_err(|error| match error {
         evaluate::Error::Interrupted => Interrupted.into(),

@@ -1,9 +1,9 @@
-//! Each experiment's own options, and how they become the experiment.
+//! The own options of each experiment, and the conversion of the options into the experiment.
 
 use evaluate::modules::{MatchKind, Modification, Priorities, StatisticsKind, Way};
 use evaluate::{Common, Experiment, modules, probe};
 
-/// Options that make an experiment; `quick` asks for fewer cases where none are named.
+/// Options that make an experiment. With `quick` and without named cases, the experiment has fewer cases.
 pub trait Build {
     fn build(&self, common: Common, quick: bool) -> Result<Box<dyn Experiment>, String>;
 }
@@ -141,7 +141,7 @@ impl Build for Interaction {
     }
 }
 
-/// Polls per second.
+/// Reads a number of polls per second.
 fn polls(text: &str) -> Result<f64, String> {
     let rate: Option<f64> = text.parse().ok().filter(|rate| (0.0..=10_000.0).contains(rate));
     rate.ok_or_else(|| "not a number of polls per second within 0 to 10000".to_owned())
@@ -158,7 +158,7 @@ pub struct Modify {
     duration: u64,
 }
 
-/// By this name clap takes a list for one value.
+/// With a type of this name, clap takes the list as one value.
 type Set = Vec<Modification>;
 
 impl Build for Modify {
@@ -184,7 +184,7 @@ fn set(text: &str) -> Result<Set, String> {
     Ok(set)
 }
 
-/// Seconds, as nanoseconds.
+/// Reads seconds, and returns nanoseconds.
 fn seconds(text: &str) -> Result<u64, String> {
     let seconds: Option<f64> = text.parse().ok().filter(|it| (0.1..=3_600.0).contains(it));
     seconds
@@ -335,7 +335,7 @@ impl Build for Statistics {
     }
 }
 
-/// Polls per second, more than none.
+/// Reads a number of polls per second above 0.
 fn some_polls(text: &str) -> Result<f64, String> {
     let rate: Option<f64> = text.parse().ok().filter(|rate| (0.01..=10_000.0).contains(rate));
     rate.ok_or_else(|| "not a number of polls per second within 0.01 to 10000".to_owned())

@@ -1,4 +1,4 @@
-//! `weir evaluate run`: an experiment of one's own, as a script.
+//! Runs a user's own experiment, which is a script (`weir evaluate run`).
 
 use super::effort::Effort;
 use super::measure::measure;

@@ -1,4 +1,4 @@
-//! The switch under evaluation: found where it is, or made for the purpose.
+//! Finds or makes the switch under evaluation.
 
 use crate::commands::data_port::{data_port, interface};
 use anyhow::Context;
@@ -87,7 +87,7 @@ enum Place {
     Listen(Address),
 }
 
-/// What can be wrong with an emulated switch.
+/// A fault or a limit of an emulated switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Planted {
     Fault(Fault),
@@ -95,27 +95,28 @@ enum Planted {
     Slow(u32),
 }
 
-/// What a testbed needs, which has to live as long as it.
+/// The resources of a testbed. The resources must exist as long as the testbed.
 pub struct Bed {
     /// Two looped interfaces.
     pub looped: Option<Box<dyn Testbed>>,
     way: Option<Way>,
-    // Dropped last: threads use its interfaces.
+    // The lab is dropped last, because threads use interfaces of the lab.
     lab: Option<LabGuard>,
 }
 
-/// How the testbed comes about.
+/// The method to make the testbed.
 enum Way {
     Emulated(Box<Emulated>),
     Real(Box<RealOptions>),
 }
 
-/// Queues of the receiving port, at the private Open vSwitch and while they are measured: 50 and 5 Mbit/s.
+/// The rates of the queues of the receiving port: 50 and 5 Mbit/s. Only the private Open vSwitch has these queues, and
+/// only during the experiment with queues.
 const QUEUES: [u64; 2] = [50_000_000, 5_000_000];
 const QUEUED_PORT: &str = "s1-eth2";
 
 impl Bed {
-    /// Connects the switch, once: what takes long has to be done before, since from then on a switch expects answers.
+    /// Connects the switch, once. Long work must be done before this call, because a connected switch expects answers.
     pub fn connect(&mut self) -> anyhow::Result<Box<dyn Testbed>> {
         match self.way.take().context("the switch is connected already")? {
             Way::Emulated(testbed) => Ok(testbed),
@@ -128,8 +129,8 @@ impl Bed {
         }
     }
 
-    /// Makes what an experiment needs of a switch that is ours; otherwise it takes it away. HTB at a port would slow down
-    /// every other experiment.
+    /// Makes the queues that an experiment needs at a private switch, and removes the queues for other experiments. HTB
+    /// at a port would slow down every other experiment.
     pub fn prepare(&self, experiment: &str) -> anyhow::Result<()> {
         let Some(lab) = &self.lab else { return Ok(()) };
         let queues: &[u64] = if experiment == "queue" { &QUEUES } else { &[] };
@@ -166,7 +167,7 @@ impl Target {
         Ok(Bed { looped, way: Some(Way::Real(Box::new(options))), lab: None })
     }
 
-    /// What is wrong with the arguments together, if anything.
+    /// The error in the combination of the arguments, if any.
     pub fn wrong(&self) -> Option<&'static str> {
         match self.switch {
             Place::Dial(Address { scheme: Scheme::Ssl, .. }) if self.tls.is_none() => {
@@ -228,7 +229,8 @@ impl Target {
         Ok(Bed { looped: None, way: Some(Way::Emulated(Box::new(testbed))), lab: None })
     }
 
-    /// A private Open vSwitch with three hosts whose interfaces are ours, and two more that are joined.
+    /// Makes a private Open vSwitch with three hosts, whose interfaces send and receive probes, and two more hosts with
+    /// a direct link.
     fn open_vswitch(&self, version: Version) -> anyhow::Result<Bed> {
         let protocol = match version {
             Version::V1_0 => Protocol::OPENFLOW10,
@@ -308,7 +310,7 @@ fn fault(text: &str) -> Result<Planted, String> {
         "ignores-queues" => Planted::Fault(Fault::IgnoreQueues),
         "drops-changed" => Planted::Fault(Fault::DropChangedPackets),
         "refuses" => Planted::Fault(Fault::RefuseFlowMods { every: number(value)? }),
-        // BARRIER_REQUEST is 18 in 1.0; 1.3's 18 is MULTIPART_REQUEST, which then is not answered either.
+        // BARRIER_REQUEST is 18 in 1.0. In 1.3 the number 18 is MULTIPART_REQUEST, which then gets no answer either.
         "no-barriers" => Planted::Fault(Fault::NeverAnswers { message_type: 18 }),
         "capacity" => Planted::Capacity(number(value)? as usize),
         "slow" => Planted::Slow(number(value)?),

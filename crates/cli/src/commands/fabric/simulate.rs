@@ -1,4 +1,4 @@
-//! `weir fabric simulate`: how close tenants come to the optimum, by each way to choose paths.
+//! Simulates how close tenants come to the optimum, with each way to choose paths (`weir fabric simulate`).
 
 use crate::exit::Exit;
 use crate::out::Output;
@@ -134,7 +134,7 @@ impl Simulate {
     }
 }
 
-/// What the network or the arguments do not allow is told as such; what went wrong inside is a failure.
+/// An error in the network or the arguments is a usage error. An internal error is a failure.
 fn usage_or_failure(error: anyhow::Error) -> anyhow::Result<Exit> {
     match error.downcast_ref::<Error>() {
         Some(Error::Fabric(_) | Error::Solver(_)) | None => Err(error),

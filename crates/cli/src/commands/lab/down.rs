@@ -1,4 +1,4 @@
-//! `weir lab down`.
+//! Removes a network (`weir lab down`).
 
 use super::which::{State, Which};
 use crate::exit::Exit;

@@ -1,4 +1,4 @@
-//! `weir lab exec`.
+//! Runs a program at a host or among the switches (`weir lab exec`).
 
 use super::which::Which;
 use crate::exit::Exit;
@@ -29,7 +29,7 @@ impl Exec {
         let lab = self.which.open()?;
         let (program, arguments) = self.command.split_first().context("there is no command")?;
         let mut command = lab.command(&self.node, program)?;
-        // In place of this process, so that signals, terminal and exit status are the program's.
+        // The program replaces this process, so that the program gets signals and terminal, and sets the exit status.
         let error = command.args(arguments).exec();
         Err(error).context("cannot run `ip netns exec`")
     }

@@ -1,4 +1,4 @@
-//! `weir lab iperf`.
+//! Measures the throughput between two hosts (`weir lab iperf`).
 
 use super::which::Which;
 use crate::exit::Exit;

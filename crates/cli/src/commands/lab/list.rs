@@ -1,4 +1,4 @@
-//! `weir lab list`.
+//! Lists the networks (`weir lab list`).
 
 use super::which::State;
 use crate::exit::Exit;

@@ -1,4 +1,4 @@
-//! `weir lab ping-all`.
+//! Pings every host from every other host (`weir lab ping-all`).
 
 use super::which::{Which, wait_until_forwarding};
 use crate::exit::Exit;

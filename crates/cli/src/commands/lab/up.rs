@@ -1,4 +1,4 @@
-//! `weir lab up`.
+//! Makes a network (`weir lab up`).
 
 use super::which::{State, wait_until_forwarding};
 use crate::exit::Exit;
@@ -95,7 +95,7 @@ impl Up {
         };
         let made = Lab::up(&topology, &options);
         interrupt.check().or_else(|interrupted| {
-            // The user has given up waiting, and wants no lab.
+            // The user has ended the wait, so the lab is removed.
             made.as_ref().ok().cloned().map_or(Ok(()), Lab::down)?;
             Err::<(), anyhow::Error>(interrupted.into())
         })?;

@@ -1,4 +1,4 @@
-//! Which lab a command is about, and waiting for its switches.
+//! Finds the lab of a command, and waits for the switches of the lab.
 
 use lab::{Error, Interrupted, Lab, StateDirectory};
 use std::io::Write;
@@ -40,7 +40,8 @@ impl Which {
     }
 }
 
-/// Waits until the switches of a lab with loops forward, as long as `check` lets it. False if that takes too long.
+/// Waits until the switches of a lab with loops forward packets, as long as `check` permits. Returns false if the wait
+/// is longer than `SPANNING_TREE`.
 pub fn wait_until_forwarding(
     lab: &Lab,
     check: impl Fn() -> Result<(), Interrupted>,
@@ -60,7 +61,7 @@ pub fn wait_until_forwarding(
     Ok(true)
 }
 
-/// The longest that a spanning tree is waited for: twice what the protocol waits where a neighbour does not answer.
+/// The longest wait for a spanning tree: twice the time that the protocol waits if a neighbour does not answer.
 const SPANNING_TREE: Duration = Duration::from_secs(60);
 
 fn only(state: &StateDirectory) -> lab::Result<String> {

@@ -1,4 +1,4 @@
-//! `weir reproduce basta2017`: hypervisors' control latency against rate, tenants and message.
+//! Measures hypervisors' control latency against rate, tenants and message (`weir reproduce basta2017`).
 
 use crate::commands::bench::values::{self, OpenFlow};
 use crate::commands::bench::{Times, Work, give_as, own_serve};
@@ -75,7 +75,7 @@ impl Basta2017 {
         for (heading, table) in &reproduction.extras.tables {
             write!(text, "{heading}\n{table}\n")?;
         }
-        // The last table's own line end stays.
+        // The last table has its own line end.
         text.pop();
         if !reproduction.verdict.criteria.is_empty() {
             write!(text, "\n{}", reproduction.verdict.criteria_table())?;

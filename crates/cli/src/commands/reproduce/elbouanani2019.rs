@@ -1,4 +1,4 @@
-//! `weir reproduce elbouanani2019`: what sampling costs, and what collaboration gains.
+//! Measures the costs of sampling and the gain of collaboration (`weir reproduce elbouanani2019`).
 
 use super::output;
 use crate::commands::sampling::calibrate::Effort;

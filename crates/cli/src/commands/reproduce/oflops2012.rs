@@ -1,4 +1,4 @@
-//! `weir reproduce oflops2012`: what five switches did in 2012, and what Open vSwitch does here.
+//! Compares the five switches of 2012 with Open vSwitch on this machine (`weir reproduce oflops2012`).
 
 use crate::commands::evaluate::{Effort, Target, give_with, measure};
 use crate::exit::Exit;

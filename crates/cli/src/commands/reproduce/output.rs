@@ -1,10 +1,10 @@
-//! How a paper's results are told.
+//! Writes the results of a paper's measurements.
 
 use crate::exit::Exit;
 use crate::out::Output;
 use papers::Reproduction;
 
-/// Gives them.
+/// Writes the results.
 pub fn give(output: &Output, reproduction: &Reproduction) -> anyhow::Result<Exit> {
     let results = &reproduction.results;
     output.give(&reproduction.text(), || results.to_json(), |out| reproduction.write(out))?;

@@ -1,4 +1,5 @@
-//! `weir reproduce riggio2013`: what tenants lose when they cannot see one another's load, and what labels give back.
+//! Measures the throughput that tenants lose without knowledge of the load of other tenants, and the gain by labels
+//! (`weir reproduce riggio2013`).
 
 use super::output;
 use crate::exit::Exit;
@@ -73,7 +74,7 @@ impl Riggio2013 {
 
 fn gap(text: &str) -> Result<u32, String> {
     let number: Option<u32> = text.parse().ok();
-    // Samples are to begin with the flows.
+    // The number is even so that samples begin with the flows.
     let fits = |seconds: &u32| (6..=600).contains(seconds) && seconds.is_multiple_of(2);
     number.filter(fits).ok_or_else(|| "not an even number within 6 to 600".to_owned())
 }

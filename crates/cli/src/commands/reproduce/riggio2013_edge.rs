@@ -1,4 +1,4 @@
-//! `weir reproduce riggio2013-edge`: who gets what, with and without labels and shapers.
+//! Measures the bandwidth of each tenant, with and without labels and shapers (`weir reproduce riggio2013-edge`).
 
 use super::output;
 use crate::exit::Exit;

@@ -1,4 +1,4 @@
-//! `weir sampling calibrate`: α and β of each mechanism, measured and fitted here.
+//! Measures and fits α and β of each sampling mechanism on this machine (`weir sampling calibrate`).
 
 use super::text::write;
 use crate::exit::Exit;
@@ -28,7 +28,7 @@ pub struct Calibrate {
     output: Output,
 }
 
-/// Bytes of each sample, as sFlow agents have it.
+/// The default number of bytes of each sample, as in sFlow agents.
 const HEADER: u32 = 128;
 
 /// What is measured, how often and for how long.
@@ -101,7 +101,7 @@ impl Calibrate {
 }
 
 impl Effort {
-    /// Samples have so many bytes unless others are asked for.
+    /// The settings. `header` is the number of bytes of a sample if the options have no number.
     pub fn settings(self, header: u32) -> Settings {
         let settings = Settings {
             mechanism: self.mechanism.into_iter().map(MechanismOption::mechanism).collect(),

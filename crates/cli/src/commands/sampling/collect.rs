@@ -1,4 +1,4 @@
-//! `weir sampling collect`: an sFlow v5 collector that says what the samples stand for, and how surely.
+//! Runs an sFlow v5 collector that estimates the traffic from the samples, with error bounds (`weir sampling collect`).
 
 use super::collector_text;
 use crate::exit::Exit;
@@ -10,8 +10,9 @@ use std::io::{ErrorKind, Write};
 use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
-/// Bytes of datagrams that may wait while a busy machine does not let this process read: at 768 bytes for a small one, some seconds'
-/// datagrams of a sampler. The kernel's default is some tens of milliseconds.
+/// The size of the receive buffer in bytes. Datagrams wait there while a busy machine does not let this process read. A
+/// small datagram takes 768 bytes, so the buffer holds the datagrams of a sampler for some seconds. The kernel's
+/// default holds some tens of milliseconds.
 const ROOM: usize = 4 << 20;
 
 /// Collect sFlow and estimate the traffic: per agent, tenant and flow, with 95 % error bounds
@@ -46,7 +47,7 @@ impl Collect {
         let interrupt = signals::interrupt()?;
         let socket = UdpSocket::bind(self.listen)
             .with_context(|| format!("cannot listen on {}", self.listen))?;
-        // Without the right to force that the kernel gives what its limit allows.
+        // Without the permission for a forced size, the kernel gives the size that its limit allows.
         setsockopt(&socket, sockopt::RcvBufForce, &ROOM)
             .or_else(|_| setsockopt(&socket, sockopt::RcvBuf, &ROOM))
             .context("cannot make room for datagrams")?;
@@ -56,7 +57,7 @@ impl Collect {
         writeln!(std::io::stderr(), "listening on {}", socket.local_addr()?)?;
         let mut collector = Collector::new(self.tenants.clone(), Limits::default());
         let end = self.seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds.into()));
-        // The largest that UDP carries.
+        // The buffer has the size of the largest UDP datagram.
         let mut buffer = vec![0; 1 << 16];
         let mut is_told = false;
         while !interrupt.is_asked() && end.is_none_or(|end| Instant::now() < end) {
@@ -68,7 +69,7 @@ impl Collect {
             if let Err(error) = collector.add(buffer.get(..count).unwrap_or_default())
                 && !std::mem::replace(&mut is_told, true)
             {
-                // If stderr is gone there is nobody to tell, and still somebody to collect for.
+                // If stderr is closed, the collector goes on without this message.
                 let _ = writeln!(
                     std::io::stderr(),
                     "from {from}: {error} (told once; all are counted)"

@@ -1,4 +1,4 @@
-//! `weir sampling filters`: the `tc` commands of one server for a plan.
+//! Prints the `tc` commands of one server for a plan (`weir sampling filters`).
 
 use super::text::read;
 use crate::exit::Exit;
@@ -46,7 +46,7 @@ pub struct Filters {
     clear: bool,
 }
 
-/// What of a plan matters here.
+/// The fields of a plan that the filters need.
 #[derive(Deserialize)]
 struct Plan {
     flows: Vec<Flow>,

@@ -1,4 +1,4 @@
-//! `weir sampling plan`: an optimal plan for servers and a traffic matrix.
+//! Computes an optimal plan for servers and a traffic matrix (`weir sampling plan`).
 
 use super::options::{CostOptions, SolverOption};
 use super::text::{percent, read, write};
@@ -81,7 +81,8 @@ impl Plan {
     }
 }
 
-/// What the servers sample without collaboration; `None` where the problem has more than that can say.
+/// The number of packets that the servers sample without collaboration. `None` if this solver does not support the
+/// problem.
 fn alone(problem: &Problem) -> Result<Option<f64>, sampling::Error> {
     match solve(problem, Solver::Local) {
         Ok(plan) => Ok(Some(plan.sampled())),

@@ -1,4 +1,4 @@
-//! `weir sampling run`: the closed loop on real servers. What it does is in `sampling_loop`.
+//! Runs the closed loop on real servers (`weir sampling run`). The steps of the loop are in `sampling_loop`.
 
 use super::collector_text;
 use super::text::{percent, read};
@@ -118,7 +118,7 @@ impl Run {
             }
         };
         match result {
-            // A signal ends what it can, in order; that what was measured ends as well is no failure.
+            // A signal also ends child processes of the measurement, so an error after a signal is no failure.
             Err(error) if interrupt.is_asked() && !error.is::<Interrupted>() => {
                 Err(Interrupted.into())
             }

@@ -1,4 +1,5 @@
-//! `weir sampling sample`: Weir's sampler on one interface, or Open vSwitch's own on a bridge, sFlow out.
+//! Runs Weir's sampler on one interface, or Open vSwitch's own sampler on a bridge (`weir sampling sample`). The
+//! samples are sent as sFlow.
 
 use crate::exit::Exit;
 use crate::signals;
@@ -75,7 +76,7 @@ impl Sample {
         }
     }
 
-    /// Weir's own sampler, until the end.
+    /// Runs Weir's own sampler until the end.
     fn by_weir(&self, name: &str, interrupt: &Interrupt) -> anyhow::Result<Exit> {
         let one_in = self.one_in.unwrap_or(1.0);
         let mut sampler = OwnSampler::open(&OwnSampling {
@@ -101,7 +102,7 @@ impl Sample {
         self.seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds.into()))
     }
 
-    /// Open vSwitch's own sFlow, until the end.
+    /// Runs Open vSwitch's own sFlow until the end.
     fn by_switch(&self, bridge: &str, interrupt: &Interrupt) -> anyhow::Result<Exit> {
         let one_in = self.one_in.filter(|number| number.fract() == 0.0).ok_or_else(|| {
             let message = "Open vSwitch samples one of a whole number of packets".to_owned();

@@ -1,4 +1,4 @@
-//! `weir sampling simulate`: what collaboration gains, after section IV-C of the 2019 paper.
+//! Simulates the gain of collaboration, after section IV-C of the 2019 paper (`weir sampling simulate`).
 
 use super::options::CostOptions;
 use crate::exit::Exit;

@@ -1,4 +1,4 @@
-//! Files as texts, and shares as people read them.
+//! Reads and writes text files, and formats shares.
 
 use anyhow::Context;
 use std::path::Path;
@@ -11,7 +11,7 @@ pub fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// `12.3 %`.
+/// The share in the form `12.3 %`.
 pub fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }

@@ -1,4 +1,4 @@
-//! `weir sampling traffic`: what the guests of `weir sampling run --lab` send.
+//! Sends the traffic of the guests of `weir sampling run --lab` (`weir sampling traffic`).
 
 use crate::exit::Exit;
 use crate::signals;

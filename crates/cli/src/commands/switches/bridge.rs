@@ -1,7 +1,7 @@
-//! A bridge of an Open vSwitch that runs already, as the switch of a measurement.
+//! Uses a bridge of an Open vSwitch that runs already as the switch of a measurement.
 //!
-//! Only a bridge that nobody uses is taken: one with a controller, or with rules, would lose them. What is changed
-//! (controller, fail mode, protocols) is put back at the end.
+//! The bridge must be without use: a bridge with a controller or with rules would lose them, and is refused. The
+//! changed settings (controller, fail mode, protocols) are restored at the end.
 
 use super::protocol::protocol;
 use bench::{DataPort, RealSwitches, Size, Stand, Version};
@@ -10,7 +10,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A bridge with its data ports. Clones share it.
+/// A bridge with its data ports. Clones share the bridge.
 #[derive(Clone, Debug)]
 pub struct Bridge {
     switch: OpenVSwitch,
@@ -20,7 +20,7 @@ pub struct Bridge {
     before: Arc<Mutex<Option<Before>>>,
 }
 
-/// What is put back.
+/// The settings that are restored at the end.
 #[derive(Debug)]
 struct Before {
     fail_mode: String,
@@ -28,8 +28,8 @@ struct Before {
 }
 
 impl Bridge {
-    /// Takes the bridge of that name, of the Open vSwitch with its sockets in `folder`, which reaches this machine at
-    /// `host`.
+    /// Takes the bridge with this name. `folder` has the sockets of the bridge's Open vSwitch, and `host` is the
+    /// address of this machine as the Open vSwitch sees this machine.
     pub fn take(
         name: &str,
         folder: &Path,
@@ -80,7 +80,7 @@ impl Bridge {
     }
 }
 
-/// A protocol that the bridge speaks as it is.
+/// A protocol that the bridge spoke before the measurement.
 fn protocol_of(before: &Before, version: Version) -> &str {
     let names =
         ["OpenFlow10", "OpenFlow13", "OpenFlow11", "OpenFlow12", "OpenFlow14", "OpenFlow15"];

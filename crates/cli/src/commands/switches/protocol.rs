@@ -1,4 +1,4 @@
-//! OpenFlow versions as Open vSwitch calls them.
+//! Converts OpenFlow versions into Open vSwitch's names.
 
 use bench::Version;
 use lab::Protocol;

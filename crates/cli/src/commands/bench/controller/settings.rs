@@ -1,4 +1,4 @@
-//! How much and how long: the numbers of `weir bench controller`.
+//! The numbers and times of `weir bench controller`.
 
 use super::super::values;
 use bench::ControllerPlan;
@@ -87,7 +87,7 @@ impl Settings {
     }
 }
 
-/// A rate of the benchmarks: none of them has a highest one of its own.
+/// Reads a rate of the benchmarks. No benchmark has a highest rate of its own.
 fn rate(text: &str) -> Result<f64, String> {
     let rate: Option<f64> = text.parse().ok().filter(|it| (0.1..=10_000_000.0).contains(it));
     rate.ok_or_else(|| "not a number per second within 0.1 to 10000000".to_owned())
