@@ -1,28 +1,29 @@
-//! Actions and instructions as the datapath executes them, whatever version they came in.
+//! The actions and instructions that the datapath executes, in one form for OpenFlow 1.0 and 1.3.
 //!
-//! Ports have 1.3's 32-bit numbers. `v10` and `v13` translate from and to the wire.
+//! Port numbers have the 32 bits of 1.3. The modules `v10` and `v13` translate actions from and to
+//! the wire.
 
 use openflow::v13::OxmField;
 
 /// Reserved port numbers (1.3, section 7.2.1).
 pub mod port {
-    /// Back out of the ingress port.
+    /// The packet goes out of its ingress port.
     pub const IN_PORT: u32 = 0xffff_fff8;
-    /// Through the flow tables; PACKET_OUT only.
+    /// The packet goes through the flow tables. Only a PACKET_OUT may use this port.
     pub const TABLE: u32 = 0xffff_fff9;
-    /// As a learning switch would.
+    /// The switch forwards the packet as a learning switch does.
     pub const NORMAL: u32 = 0xffff_fffa;
-    /// To all ports but the ingress port and those with flooding disabled.
+    /// The packet goes to all ports except the ingress port and the ports with flooding disabled.
     pub const FLOOD: u32 = 0xffff_fffb;
-    /// To all ports but the ingress port.
+    /// The packet goes to all ports except the ingress port.
     pub const ALL: u32 = 0xffff_fffc;
-    /// To the controllers.
+    /// The packet goes to the controllers.
     pub const CONTROLLER: u32 = 0xffff_fffd;
-    /// The switch's own stack.
+    /// The network stack of the switch itself.
     pub const LOCAL: u32 = 0xffff_fffe;
-    /// No port, or any port.
+    /// No port, or any port, depending on the field.
     pub const ANY: u32 = 0xffff_ffff;
-    /// Ports of switches have numbers from 1 to this.
+    /// The highest port number of a switch. The lowest port number is 1.
     pub const MAX: u32 = 0xffff_ff00;
 }
 
@@ -32,41 +33,41 @@ pub const ANY_GROUP: u32 = 0xffff_ffff;
 /// One action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Sends the packet out; `max_len` bytes at most if that is to the controller.
+    /// Sends the packet to a port. The controller gets at most `max_len` bytes of the packet.
     Output {
-        /// Port, reserved ones included.
+        /// The port number, which can be a reserved port.
         port: u32,
-        /// 0xffff (`OFPCML_NO_BUFFER`) is the whole packet, unbuffered.
+        /// The value 0xffff (`OFPCML_NO_BUFFER`) means the whole packet, without a buffer.
         max_len: u16,
     },
-    /// 1.0: sends the packet out through a queue.
+    /// 1.0: sends the packet to a port through a queue.
     Enqueue {
-        /// Port.
+        /// The port number.
         port: u32,
-        /// Queue of that port.
+        /// The queue of that port.
         queue: u32,
     },
-    /// Sets the queue for the outputs to come.
+    /// Sets the queue for the output actions that follow.
     SetQueue(u32),
     /// Open vSwitch's `resubmit(in_port,table)`.
     Resubmit {
         /// The ingress port that the table sees.
         in_port: u32,
-        /// Which table.
+        /// The number of the table.
         table: u8,
     },
     /// Processes the packet through a group.
     Group(u32),
     /// Sets a header field.
     SetField {
-        /// Which, by 1.3's name.
+        /// The field, by its name in 1.3.
         field: OxmField,
-        /// Its value, right-aligned.
+        /// The value of the field, right-aligned.
         value: u128,
     },
-    /// 1.0: sets the VLAN id, pushing a tag if there is none.
+    /// 1.0: sets the VLAN id, and pushes a tag if the packet has none.
     SetVlanVid(u16),
-    /// 1.0: sets the VLAN priority, pushing a tag if there is none.
+    /// 1.0: sets the VLAN priority, and pushes a tag if the packet has none.
     SetVlanPcp(u8),
     /// 1.0: sets the six DSCP bits of the given type-of-service byte.
     SetNwTos(u8),
@@ -80,7 +81,7 @@ pub enum Action {
     PopVlan,
     /// Pushes an MPLS entry of this EtherType.
     PushMpls(u16),
-    /// Pops the outermost MPLS entry; what follows is of this EtherType.
+    /// Pops the outermost MPLS entry. The payload then has this EtherType.
     PopMpls(u16),
     /// Sets the IP TTL.
     SetNwTtl(u8),
@@ -90,19 +91,19 @@ pub enum Action {
     SetMplsTtl(u8),
     /// Decrements the MPLS TTL.
     DecMplsTtl,
-    /// Copies the TTL outwards.
+    /// Copies the TTL from the inner header to the outer header.
     CopyTtlOut,
-    /// Copies the TTL inwards.
+    /// Copies the TTL from the outer header to the inner header.
     CopyTtlIn,
 }
 
 impl Action {
-    /// Whether packets leave by this action.
+    /// Whether the action sends packets to a port, a queue or a group.
     pub fn is_output(&self) -> bool {
         matches!(self, Action::Output { .. } | Action::Enqueue { .. } | Action::Group(_))
     }
 
-    /// The port that the action names, if it outputs to one.
+    /// The port of an output action; `None` for other actions.
     pub fn output_port(&self) -> Option<u32> {
         match *self {
             Action::Output { port, .. } | Action::Enqueue { port, .. } => Some(port),
@@ -114,11 +115,11 @@ impl Action {
 /// The instructions of a flow entry, one of each type at most (1.3, section 5.9).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Instructions {
-    /// The meter to pass first.
+    /// The meter that the packet passes first.
     pub meter: Option<u32>,
     /// Actions to apply at once.
     pub apply: Vec<Action>,
-    /// Whether the action set is emptied.
+    /// Whether the switch empties the action set.
     pub clear: bool,
     /// Actions to merge into the action set.
     pub write: Vec<Action>,
@@ -129,7 +130,7 @@ pub struct Instructions {
 }
 
 impl Instructions {
-    /// What a 1.0 flow entry does: its actions at once.
+    /// The instructions of a 1.0 flow entry, which applies its actions at once.
     pub fn apply(actions: Vec<Action>) -> Instructions {
         Instructions { apply: actions, ..Instructions::default() }
     }
@@ -152,14 +153,15 @@ impl Instructions {
 
 /// The action set that travels with a packet through the tables (1.3, section 5.10).
 ///
-/// At most one action of each kind; executed in the order of the specification.
+/// The set has at most one action of each kind. The switch executes the actions in the order of the
+/// specification.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ActionSet {
     actions: Vec<Action>,
 }
 
 impl ActionSet {
-    /// Adds an action, in place of one of the same kind.
+    /// Adds an action. The action replaces an action of the same kind.
     pub(crate) fn write(&mut self, action: &Action) {
         match self.actions.iter_mut().find(|old| same_kind(old, action)) {
             Some(old) => old.clone_from(action),
@@ -172,7 +174,8 @@ impl ActionSet {
         self.actions.clear();
     }
 
-    /// The actions in the order of execution: an output is ignored if there is a group.
+    /// Returns the actions in the order of execution. A group action makes the switch ignore an
+    /// output action.
     pub(crate) fn into_ordered(mut self) -> Vec<Action> {
         if self.actions.iter().any(|action| matches!(action, Action::Group(_))) {
             self.actions.retain(|action| !matches!(action, Action::Output { .. }));
@@ -189,7 +192,7 @@ fn same_kind(a: &Action, b: &Action) -> bool {
     }
 }
 
-/// Order of execution in an action set (1.3, section 5.10).
+/// The place of an action in the order of execution of an action set (1.3, section 5.10).
 fn rank(action: &Action) -> u8 {
     match action {
         Action::CopyTtlIn => 0,

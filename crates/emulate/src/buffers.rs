@@ -1,6 +1,6 @@
-//! Packets that wait in the switch for a PACKET_OUT or FLOW_MOD to name their buffer.
+//! The packet buffers of a switch. A packet waits until a PACKET_OUT or FLOW_MOD names its buffer.
 
-/// A ring of packet buffers. A buffer id is valid once; the oldest packet gives way to a new one.
+/// A ring of packet buffers. A buffer id can be used once. A new packet replaces the oldest packet.
 #[derive(Debug, Default)]
 pub(crate) struct Buffers {
     slots: Vec<Slot>,
@@ -9,41 +9,42 @@ pub(crate) struct Buffers {
 
 #[derive(Debug, Default)]
 struct Slot {
-    /// Counts reuse, and makes the upper bits of the id, so that a stale id is told from a fresh one.
+    /// Counts how often the slot was used. The count is in the upper bits of the id, so a stale id differs from a new
+    /// id.
     generation: u32,
     packet: Option<(u32, Vec<u8>)>,
 }
 
-/// Why a buffer id could not be used.
+/// The reason why a buffer id cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BufferError {
-    /// The id was never given out, or its slot was taken by a newer packet.
+    /// The switch never sent the id, or a newer packet is in the slot.
     Unknown,
-    /// The packet was already taken.
+    /// The packet was already taken out.
     Empty,
 }
 
-/// The lower bits of an id are its slot.
+/// The number of lower bits of an id that hold the slot.
 const SLOT_BITS: u32 = 16;
 
 impl Buffers {
-    /// Room for `capacity` packets, at most 65,535.
+    /// Makes buffers for `capacity` packets, at most 65,535.
     pub(crate) fn new(capacity: u32) -> Buffers {
         let capacity = capacity.min((1 << SLOT_BITS) - 1);
         Buffers { slots: (0..capacity).map(|_| Slot::default()).collect(), next: 0 }
     }
 
-    /// How many packets fit.
+    /// The number of packets that fit.
     pub(crate) fn capacity(&self) -> u32 {
         self.slots.len() as u32
     }
 
-    /// Keeps a packet and says under which id; `None` if the switch has no buffers.
+    /// Stores a packet and returns its buffer id; `None` if the switch has no buffers.
     pub(crate) fn store(&mut self, in_port: u32, frame: &[u8]) -> Option<u32> {
         let (index, count) = (self.next, self.slots.len());
         let slot = self.slots.get_mut(index)?;
         self.next = (index + 1) % count;
-        // 15 bits, so that no id is ever 0xffffffff (OFP_NO_BUFFER).
+        // The generation has 15 bits, so no id is 0xffffffff (OFP_NO_BUFFER).
         slot.generation = slot.generation % 0x7fff + 1;
         let id = slot.generation << SLOT_BITS | index as u32;
         match &mut slot.packet {
@@ -57,7 +58,7 @@ impl Buffers {
         Some(id)
     }
 
-    /// Takes the packet out: its ingress port and bytes.
+    /// Takes the packet out. Returns the ingress port and the bytes of the packet.
     pub(crate) fn take(&mut self, id: u32) -> Result<(u32, Vec<u8>), BufferError> {
         let index = (id & ((1 << SLOT_BITS) - 1)) as usize;
         match self.slots.get_mut(index) {

@@ -1,35 +1,37 @@
-//! What an emulated switch is made of.
+//! The configuration of an emulated switch: versions, ports, sizes and planted faults.
 
 use openflow::VersionSet;
 
 use crate::fault::Fault;
 use crate::ports::PortConfig;
 
-/// What a switch is made of.
+/// The configuration of a switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Datapath id.
     pub dpid: u64,
-    /// The versions it speaks: 1.0, 1.3 or both.
+    /// The OpenFlow versions of the switch: 1.0, 1.3 or both.
     pub versions: VersionSet,
-    /// Its ports.
+    /// The ports of the switch.
     pub ports: Vec<PortConfig>,
     /// Number of flow tables, 1 to 254.
     pub n_tables: u8,
-    /// How many packets it can keep for the controller; 0 sends every packet whole.
+    /// The number of packets that the switch can buffer. With 0 the switch sends every packet
+    /// whole.
     pub n_buffers: u32,
-    /// How many entries fit in each flow table.
+    /// The number of entries that fit in each flow table.
     pub max_flows: usize,
-    /// What DESC statistics say of its make.
+    /// The hardware description in DESC statistics.
     pub hardware: String,
-    /// What DESC statistics say of its software.
+    /// The software description in DESC statistics.
     pub software: String,
-    /// The faults planted from the start.
+    /// The faults that are planted from the start.
     pub faults: Vec<Fault>,
 }
 
 impl Config {
-    /// A switch of both versions with ports 1 to `n_ports`, 16 tables, 256 buffers, a million flows.
+    /// Makes the configuration of a switch of both versions with ports 1 to `n_ports`, 16 tables, 256 buffers and one
+    /// million entries in each table.
     pub fn new(dpid: u64, n_ports: u32) -> Config {
         Config {
             dpid,

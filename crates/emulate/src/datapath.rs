@@ -1,7 +1,8 @@
-//! The switch's state, and the commands that change it, whatever version they came in.
+//! The tables, groups, meters and ports of the switch, and the commands that change them in both
+//! versions.
 //!
-//! Errors are 1.3's codes here; [`refusal`](crate::refusal) says what 1.0 calls them. How packets
-//! go through this state is in `pipeline.rs`.
+//! Errors have the codes of 1.3 here; [`refusal`](crate::refusal) translates them to codes of 1.0.
+//! The module `pipeline.rs` processes packets.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,29 +20,29 @@ use crate::meters::{Meter, Meters};
 use crate::ports::Port;
 use crate::table::{Flow, FlowTable, Removed, flags};
 
-/// Table id that means all tables.
+/// The table id that means all tables.
 pub(crate) const ALL_TABLES: u8 = 0xff;
 
-/// Everything that packets and commands act upon.
+/// The state that packets and commands read and change.
 pub(crate) struct Datapath {
     pub(crate) ports: BTreeMap<u32, Port>,
     pub(crate) tables: Vec<FlowTable>,
     pub(crate) groups: Groups,
     pub(crate) meters: Meters,
     pub(crate) buffers: Buffers,
-    /// The ports by which NORMAL sends what comes by another, if it is a repeater; else it learns.
+    /// The ports between which NORMAL repeats packets. `None` means that NORMAL learns addresses.
     pub(crate) repeats: Option<BTreeSet<u32>>,
-    /// Where NORMAL saw stations: by VLAN and address.
+    /// The port at which NORMAL saw each station, by VLAN and Ethernet address.
     pub(crate) stations: HashMap<(u16, u64), u32>,
-    /// How fragments are handled (`OFPC_FRAG_*`), for all controllers alike.
+    /// The handling of fragments (`OFPC_FRAG_*`), one value for all controllers.
     pub(crate) fragments: u16,
-    /// Planted faults.
+    /// The planted faults that change the processing of packets.
     pub(crate) drops_changed_packets: bool,
     pub(crate) runs_set_on_miss: bool,
     pub(crate) ignores_queues: bool,
 }
 
-/// A FLOW_MOD in either version.
+/// A FLOW_MOD of version 1.0 or 1.3.
 #[derive(Clone, Debug)]
 pub(crate) struct FlowRequest {
     pub(crate) command: Command,
@@ -57,7 +58,7 @@ pub(crate) struct FlowRequest {
     pub(crate) out_group: u32,
     pub(crate) buffer: Option<u32>,
     pub(crate) instructions: Instructions,
-    /// 1.0: MODIFY adds what it does not find, and gives what it finds its cookie.
+    /// 1.0: MODIFY adds an entry if no entry matches, and sets the cookie of entries that match.
     pub(crate) modify_adds: bool,
 }
 
@@ -76,10 +77,11 @@ impl Command {
     }
 }
 
-/// Which entries a command or a statistics request is about.
+/// Selects the entries of a command or a statistics request.
 pub(crate) struct Filter {
     pub(crate) match_: Match,
-    /// With strict commands, the priority is compared and the match must be the same.
+    /// The priority of a strict command. An entry must have this priority and exactly the same
+    /// match.
     pub(crate) strict: Option<u16>,
     pub(crate) cookie: u64,
     pub(crate) cookie_mask: u64,
@@ -101,7 +103,7 @@ impl Filter {
 }
 
 impl FlowRequest {
-    /// The filter of a MODIFY or DELETE. MODIFY does not look at `out_port` and `out_group`.
+    /// The filter of a MODIFY or DELETE. MODIFY ignores `out_port` and `out_group`.
     fn filter(&self) -> Filter {
         let strict = matches!(self.command, Command::ModifyStrict | Command::DeleteStrict);
         let deletes = matches!(self.command, Command::Delete | Command::DeleteStrict);
@@ -117,7 +119,7 @@ impl FlowRequest {
 }
 
 impl Datapath {
-    /// The tables that a table id names: one, or all.
+    /// The indexes of the tables that a table id names: one table, or all tables.
     pub(crate) fn tables_named(&self, id: u8) -> std::ops::Range<usize> {
         match usize::from(id) {
             _ if id == ALL_TABLES => 0..self.tables.len(),
@@ -126,7 +128,7 @@ impl Datapath {
         }
     }
 
-    /// Does what a FLOW_MOD says, and sends the packet of its buffer through the tables.
+    /// Executes a FLOW_MOD, and sends the packet of its buffer through the tables.
     pub(crate) fn flow_mod(
         &mut self,
         now: u64,
@@ -148,7 +150,7 @@ impl Datapath {
         }
     }
 
-    /// Groups and meters that an entry uses must be there.
+    /// Checks that the groups and meters that an entry uses exist.
     pub(crate) fn check_references(&self, instructions: &Instructions) -> Result<(), ErrorCode> {
         if instructions.meter.is_some_and(|id| !self.meters.contains_key(&id)) {
             return Err(code::METER_MOD_FAILED_INVALID_METER);
@@ -193,7 +195,7 @@ impl Datapath {
             cookie: request.cookie,
             idle_timeout: request.idle_timeout,
             hard_timeout: request.hard_timeout,
-            // What asks the switch to do something once is no property of the entry.
+            // These flags ask for one action of the switch. They are not stored in the entry.
             flags: request.flags & !(flags::CHECK_OVERLAP | flags::RESET_COUNTS),
             instructions: Arc::new(request.instructions.clone()),
             created: now,
@@ -248,7 +250,7 @@ impl Datapath {
         }
     }
 
-    /// Removes the entries whose time is over.
+    /// Removes the entries that reached a timeout.
     pub(crate) fn expire(&mut self, now: u64, effects: &mut Effects) {
         for (index, table) in self.tables.iter_mut().enumerate() {
             table.expire(now, |flow, reason| announce(effects, now, index, flow, reason));
@@ -273,7 +275,7 @@ impl Datapath {
         })
     }
 
-    /// Sets the configuration bits that `mask` names.
+    /// Sets the configuration bits of a port that `mask` selects.
     pub(crate) fn configure_port(
         &mut self,
         number: u32,
@@ -329,7 +331,7 @@ impl Datapath {
         self.check_groups(group.buckets.iter().flat_map(|bucket| &bucket.actions))
     }
 
-    /// Deletes a group and the entries that use it. A group that is not there is no error.
+    /// Deletes a group and the entries that use the group. A missing group is no error.
     pub(crate) fn group_delete(
         &mut self,
         now: u64,
@@ -346,7 +348,7 @@ impl Datapath {
         Ok(())
     }
 
-    /// Deletes all groups and the entries that use any.
+    /// Deletes all groups and the entries that use a group.
     pub(crate) fn groups_clear(&mut self, now: u64, effects: &mut Effects) {
         self.groups = Groups::default();
         let uses = |flow: &Flow| {
@@ -378,7 +380,7 @@ impl Datapath {
         }
     }
 
-    /// Deletes a meter, or all, and the entries that use them. A meter that is not there is no error.
+    /// Deletes one meter or all meters, and the entries that use them. A missing meter is no error.
     pub(crate) fn meter_delete(&mut self, now: u64, id: Option<u32>, effects: &mut Effects) {
         let gone: Vec<u32> = match id {
             Some(id) => self.meters.remove(&id).map(|_| id).into_iter().collect(),
@@ -388,13 +390,13 @@ impl Datapath {
         self.remove_flows(now, 0..self.tables.len(), uses, Removed::Delete, effects);
     }
 
-    /// How many entries use a meter.
+    /// The number of entries that use a meter.
     pub(crate) fn meter_users(&self, id: u32) -> usize {
         let flows = self.tables.iter().flat_map(FlowTable::iter);
         flows.filter(|flow| flow.instructions.meter == Some(id)).count()
     }
 
-    /// How many entries and groups use a group.
+    /// The number of entries and groups that use a group.
     pub(crate) fn group_users(&self, id: u32) -> usize {
         let flows = self.tables.iter().flat_map(FlowTable::iter);
         flows.filter(|flow| flow.instructions.uses_group(id)).count()
@@ -402,7 +404,7 @@ impl Datapath {
     }
 }
 
-/// What the switch has room for, as GROUP_FEATURES and METER_FEATURES say it.
+/// The limits that the switch reports in GROUP_FEATURES and METER_FEATURES.
 pub(crate) const MAX_GROUPS: usize = 4096;
 pub(crate) const MAX_BUCKETS: usize = 256;
 pub(crate) const MAX_METERS: usize = 4096;

@@ -1,4 +1,4 @@
-//! From a message to its handler, and from what happened to the sessions that are told.
+//! Passes each message to its handler, and sends each event to the sessions of the controllers.
 
 use openflow::hello::{Hello, negotiate};
 use openflow::{Version, error};
@@ -9,12 +9,12 @@ use crate::session::SessionId;
 use crate::state::State;
 use crate::{v10, v13};
 
-/// Handles a message; whether the connection must be cut.
+/// Handles a message. Returns whether the switch must close the connection.
 pub(crate) fn handle(switch: &mut State, request: &Request<'_>, effects: &mut Effects) -> bool {
     let Some(version) = switch.session_ref(request.session).and_then(|s| s.version) else {
         return first_message(switch, request);
     };
-    // Even one that cannot be read must not be answered by an ERROR.
+    // The switch must not answer an ERROR by an ERROR, even if the ERROR cannot be decoded.
     if request.header.type_ == error::Error::TYPE {
         return false;
     }
@@ -56,8 +56,8 @@ fn first_message(switch: &mut State, request: &Request<'_>) -> bool {
     false
 }
 
-/// Writes the news to the sessions that want them. A controller is not told what it did to a
-/// port itswitch.
+/// Writes the events to the sessions that want them. A controller gets no PORT_STATUS for its own
+/// PORT_MOD.
 pub(crate) fn deliver(switch: &mut State, cause: Option<SessionId>, effects: Effects) -> Outcome {
     let mut packet_ins = 0;
     let somebody_speaks_v10 =

@@ -1,43 +1,43 @@
-//! What a step of the switch causes outside of the datapath: frames sent, and news for controllers.
+//! The results of one step of the switch: the frames that it sends, and the events for controllers.
 
 use crate::ports::Port;
 use crate::table::{Flow, Removed};
 
-/// A frame that left the switch.
+/// A frame that the switch sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transmit {
-    /// Through which port.
+    /// The egress port.
     pub port: u32,
-    /// Through which of its queues.
+    /// The queue of the egress port.
     pub queue: u32,
     /// The bytes, Ethernet header first.
     pub frame: Vec<u8>,
 }
 
-/// What happened because of one message, packet or tick.
+/// The results of one message, packet or tick.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// The frames that left, in order.
+    /// The frames that the switch sent, in order.
     pub sent: Vec<Transmit>,
-    /// How many times the packet was handed to the controllers' sessions.
+    /// The number of PACKET_INs, counted once for each session.
     pub packet_ins: u32,
-    /// Whether the switch cuts the controller's connection (a planted fault, or a failed HELLO).
+    /// Whether the switch closes the controller's connection (a planted fault, or a failed HELLO).
     pub disconnect: bool,
 }
 
-/// Why a packet goes to the controller (1.3's `OFPR_*`; 1.0 has the first two).
+/// The reason for a PACKET_IN (`OFPR_*` of 1.3; 1.0 has the first two).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketInReason {
-    /// No entry matched, or the table-miss entry did.
+    /// No entry matched, or the table-miss entry matched.
     NoMatch,
-    /// An action said so.
+    /// An action sent the packet to the controller.
     Action,
-    /// The TTL ran out.
+    /// The TTL of the packet became invalid.
     InvalidTtl,
 }
 
 impl PacketInReason {
-    /// The number on the wire.
+    /// The number of the reason on the wire.
     pub fn code(self) -> u8 {
         match self {
             PacketInReason::NoMatch => 0,
@@ -47,7 +47,7 @@ impl PacketInReason {
     }
 }
 
-/// A packet on its way to the controllers.
+/// A packet that the switch sends to the controllers.
 #[derive(Clone, Debug)]
 pub(crate) struct ToController {
     pub(crate) frame: Vec<u8>,
@@ -57,17 +57,19 @@ pub(crate) struct ToController {
     pub(crate) cookie: u64,
     pub(crate) metadata: u64,
     pub(crate) tunnel: u64,
-    /// The action's limit; `None` for a table miss, where the session's `miss_send_len` holds.
+    /// The limit of the action, in bytes. `None` means a table miss, for which the `miss_send_len`
+    /// of the session is the limit.
     pub(crate) max_len: Option<u16>,
-    /// A miss without a table-miss entry: 1.0 tells the controller, 1.3 drops.
+    /// Whether the table has no table-miss entry. A session of 1.0 then gets a PACKET_IN, a session
+    /// of 1.3 gets none.
     pub(crate) implicit_miss: bool,
 }
 
-/// News for the controllers.
+/// An event that the switch reports to the controllers.
 #[derive(Debug)]
 pub(crate) enum Event {
     PacketIn(ToController),
-    /// `at` is when, ns.
+    /// `at` is the time of the removal, ns.
     FlowRemoved {
         table: u8,
         flow: Flow,
@@ -80,7 +82,7 @@ pub(crate) enum Event {
     },
 }
 
-/// What changed about a port (`OFPPR_*`).
+/// The reason of a PORT_STATUS (`OFPPR_*`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PortReason {
     Add,
@@ -98,7 +100,7 @@ impl PortReason {
     }
 }
 
-/// Frames sent and news, collected during one step.
+/// The frames and events of one step.
 #[derive(Debug, Default)]
 pub(crate) struct Effects {
     pub(crate) sent: Vec<Transmit>,

@@ -1,36 +1,36 @@
-//! What can go wrong between an emulated peer and its sockets.
+//! The errors of runners and scripted peers.
 
 use std::fmt;
 
 use crate::network::SwitchIndex;
 
-/// An error of a runner or a scripted peer. What a *model* refuses is an OpenFlow ERROR, not one of these.
+/// An error of a runner or a scripted peer. A request that a *model* refuses gets an OpenFlow ERROR instead.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// The channel below: address, TLS, socket, or the peer's end.
+    /// An error of the channel: an address, TLS, a socket, or a connection that the peer closed.
     Channel(channel::Error),
-    /// The operating system would not start a thread.
+    /// The operating system refused to start a thread.
     Thread(std::io::Error),
     /// The network has no such switch.
     NoSwitch(SwitchIndex),
-    /// The runner's thread is gone.
+    /// The runner's thread has ended.
     Stopped,
-    /// What was waited for did not come in time.
+    /// The expected message or state did not come within the time.
     TimedOut {
-        /// What was waited for.
+        /// The expected message or state.
         what: String,
-        /// What came instead, in short.
+        /// Short descriptions of the messages that came instead.
         instead: Vec<String>,
     },
-    /// Something else came than what was expected.
+    /// Another message came instead of the expected one.
     Unexpected {
-        /// What was expected.
+        /// The expected message.
         expected: String,
-        /// What came.
+        /// The message that came.
         came: String,
     },
-    /// The peer's message could not be read.
+    /// The peer's message could not be decoded.
     Decode(openflow::DecodeError),
     /// A message would not fit in a frame.
     TooLong(openflow::TooLong),

@@ -1,76 +1,78 @@
-//! Faults that a test plants in a switch, to see whether others notice.
+//! Faults that a test plants in a switch, to see whether a peer detects them.
 
 /// One planted fault. Several can be planted together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Barriers are answered at once, but each FLOW_MOD takes effect this many ns after it came.
+    /// The switch answers barriers at once, but executes each FLOW_MOD some time after its arrival.
     BarrierLies {
-        /// By how much, ns.
+        /// The time from the arrival to the execution, ns.
         by: u64,
     },
-    /// Every nth FLOW_MOD that would add is refused as if the table were full.
+    /// The switch refuses every nth FLOW_MOD that adds an entry, with the error of a full table.
     RefuseFlowMods {
-        /// The n, from 1.
+        /// The number n, from 1.
         every: u32,
     },
-    /// Every nth GROUP_MOD is refused as if there were no room.
+    /// The switch refuses every nth GROUP_MOD, with the error of a full group table.
     RefuseGroupMods {
-        /// The n, from 1.
+        /// The number n, from 1.
         every: u32,
     },
-    /// One FLOW_MOD that would add, or GROUP_MOD, is refused, and no other: the requests that restore the state before are accepted.
+    /// The switch refuses one request: a FLOW_MOD that adds an entry, or a GROUP_MOD. The switch accepts the requests
+    /// that restore the state before the refused request.
     RefuseOnce {
-        /// The n, from 1, of those of both kinds since the fault was planted.
+        /// The number of the refused request, from 1, among the requests of both kinds since the
+        /// fault was planted.
         nth: u32,
     },
-    /// Groups that send to groups are refused, as by a switch that has no chaining and says so.
+    /// The switch refuses groups that send to groups, and reports no support for chaining.
     RefuseChaining,
-    /// Tables report a size of one million entries, whatever their real size is.
+    /// The switch reports a size of one million entries for every table.
     HideTableSizes,
-    /// Messages of this type (the header's type field) are swallowed.
+    /// The switch ignores messages of this type (the type field of the header).
     NeverAnswers {
         /// Message type.
         message_type: u8,
     },
-    /// Statistics are told in small parts with pauses.
+    /// The switch sends statistics in small parts with pauses.
     PaceStatistics {
-        /// Entries in one part at most, from 1.
+        /// The maximum number of entries in one part, from 1.
         entries: usize,
-        /// ns before each part.
+        /// The pause before each part, ns.
         interval: u64,
     },
-    /// Packets whose bytes an action changed are lost.
+    /// The switch drops packets that an action changed.
     DropChangedPackets,
-    /// What is in the action set of a packet that meets no entry of a table is done, as Open vSwitch has it; by the specification
-    /// (1.3, section 5.1) such a packet is dropped with its set.
+    /// The switch executes the action set of a packet that matches no entry of a table, as Open vSwitch does. By the
+    /// specification (1.3, section 5.1) the switch drops such a packet with its action set.
     RunSetOnMiss,
-    /// Every packet leaves by its port's queue 0, whatever an action said.
+    /// Every packet leaves through queue 0 of its port. The switch ignores the queue of the action.
     IgnoreQueues,
-    /// The connection is cut in the middle of the answer to the nth message.
+    /// The switch closes the connection in the middle of its reply to the nth message.
     DisconnectInReply {
-        /// The n, from 1, HELLO counted.
+        /// The number n, from 1. HELLO counts as a message.
         message: u64,
     },
-    /// After the answer to the nth message come bytes that are no OpenFlow.
+    /// After the reply to the nth message the switch sends bytes that are no OpenFlow message.
     Garbage {
-        /// The n, from 1, HELLO counted.
+        /// The number n, from 1. HELLO counts as a message.
         message: u64,
         /// The bytes.
         bytes: Vec<u8>,
     },
-    /// Every nth answer is sent twice.
+    /// The switch sends every nth reply twice.
     ReplyTwice {
-        /// The n, from 1.
+        /// The number n, from 1.
         every: u32,
     },
-    /// Every nth answer has another transaction id.
+    /// Every nth reply has a wrong transaction id.
     WrongXid {
-        /// The n, from 1.
+        /// The number n, from 1.
         every: u32,
     },
 }
 
-/// The planted faults, and how far they have counted.
+/// The planted faults and their counters.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Faults {
     planted: Vec<Fault>,
@@ -80,7 +82,7 @@ pub(crate) struct Faults {
     replies: u32,
 }
 
-/// What is to happen to an answer.
+/// The changes that the faults make to a reply.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Spoiled {
     pub(crate) twice: bool,
@@ -98,7 +100,7 @@ impl Faults {
         &self.planted
     }
 
-    /// Counts a message; whether it is to be swallowed.
+    /// Counts a message. Returns whether the switch must ignore the message.
     pub(crate) fn swallows(&mut self, type_: u8) -> bool {
         self.messages += 1;
         let swallows =
@@ -106,7 +108,7 @@ impl Faults {
         self.planted.iter().any(swallows)
     }
 
-    /// How late FLOW_MODs take effect, ns.
+    /// The delay of FLOW_MODs, ns.
     pub(crate) fn flow_mod_delay(&self) -> Option<u64> {
         self.planted.iter().find_map(|fault| match fault {
             Fault::BarrierLies { by } => Some(*by),
@@ -114,7 +116,7 @@ impl Faults {
         })
     }
 
-    /// Counts a FLOW_MOD that would add; whether it is to be refused.
+    /// Counts a FLOW_MOD that adds an entry. Returns whether the switch must refuse the FLOW_MOD.
     pub(crate) fn refuses_addition(&mut self) -> bool {
         self.additions = self.additions.wrapping_add(1);
         let count = self.additions;
@@ -124,7 +126,7 @@ impl Faults {
             || self.refuses_once()
     }
 
-    /// Counts a GROUP_MOD; whether it is to be refused.
+    /// Counts a GROUP_MOD. Returns whether the switch must refuse the GROUP_MOD.
     pub(crate) fn refuses_group_mod(&mut self) -> bool {
         self.group_mods = self.group_mods.wrapping_add(1);
         let count = self.group_mods;
@@ -134,12 +136,12 @@ impl Faults {
             || self.refuses_once()
     }
 
-    /// Whether groups cannot send to groups.
+    /// Whether the switch refuses groups that send to groups.
     pub(crate) fn refuses_chaining(&self) -> bool {
         self.planted.contains(&Fault::RefuseChaining)
     }
 
-    /// The size that a table reports, in entries, if it has room for `fit` entries.
+    /// The size, in entries, that the switch reports for a table that has room for `fit` entries.
     pub(crate) fn reported_size(&self, fit: usize) -> u32 {
         let hides = self.planted.contains(&Fault::HideTableSizes);
         if hides { 1_000_000 } else { fit.try_into().unwrap_or(u32::MAX) }
@@ -150,7 +152,7 @@ impl Faults {
         self.planted.contains(&Fault::RefuseOnce { nth: count })
     }
 
-    /// Entries per part of statistics, and ns before each part.
+    /// The number of entries in one part of statistics, and the pause before each part, ns.
     pub(crate) fn statistics_pace(&self) -> Option<(usize, u64)> {
         self.planted.iter().find_map(|fault| match fault {
             Fault::PaceStatistics { entries, interval } => Some(((*entries).max(1), *interval)),
@@ -170,7 +172,7 @@ impl Faults {
         self.planted.contains(&Fault::DropChangedPackets)
     }
 
-    /// Counts an answer, if there was one, and says how it is spoiled.
+    /// Counts a reply, if the switch sent one, and returns how the faults change the reply.
     pub(crate) fn spoil(&mut self, answered: bool) -> Spoiled {
         self.replies = self.replies.wrapping_add(u32::from(answered));
         let (replies, messages) = (self.replies, self.messages);

@@ -7,9 +7,9 @@ use crate::action::{ANY_GROUP, Action, port};
 /// How a group uses its buckets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GroupKind {
-    /// Executes every bucket, each on its own copy.
+    /// Executes every bucket, each on its own copy of the packet.
     All,
-    /// Executes one bucket, chosen by a hash of the packet and the weights.
+    /// Executes one bucket, which a hash of the packet and the weights select.
     Select,
     /// Executes its only bucket.
     Indirect,
@@ -20,11 +20,11 @@ pub(crate) enum GroupKind {
 /// A group.
 #[derive(Clone, Debug)]
 pub(crate) struct Group {
-    /// How buckets are used.
+    /// The type of the group.
     pub kind: GroupKind,
-    /// Buckets in the order they were given.
+    /// The buckets in the order of the GROUP_MOD.
     pub buckets: Vec<Bucket>,
-    /// When it was made, ns.
+    /// The time when the group was added, ns.
     pub created: u64,
     /// Packets processed.
     pub packets: u64,
@@ -41,7 +41,7 @@ pub(crate) struct Bucket {
     pub watch_port: u32,
     /// Group whose state decides whether the bucket is live, or [`ANY_GROUP`].
     pub watch_group: u32,
-    /// What is done to the packet's copy.
+    /// The actions that the switch applies to its copy of the packet.
     pub actions: Vec<Action>,
     /// Packets processed.
     pub packets: u64,
@@ -55,7 +55,7 @@ pub(crate) struct Groups {
     groups: BTreeMap<u32, Group>,
 }
 
-/// A group may refer to another up to this deep.
+/// The maximum depth of groups that refer to groups.
 const MAX_DEPTH: usize = 16;
 
 impl Groups {
@@ -69,7 +69,7 @@ impl Groups {
         self.groups.insert(id, group);
     }
 
-    /// Removes a group; whether it was there.
+    /// Removes a group. Returns whether the group existed.
     pub(crate) fn remove(&mut self, id: u32) -> bool {
         self.groups.remove(&id).is_some()
     }
@@ -84,12 +84,12 @@ impl Groups {
         self.groups.len()
     }
 
-    /// How many groups refer to this one (flow entries are counted by the tables).
+    /// The number of groups that refer to this group. The tables count the flow entries.
     pub(crate) fn references_to(&self, target: u32) -> usize {
         self.groups.values().flat_map(Group::references).filter(|id| *id == target).count()
     }
 
-    /// Whether giving `id` these buckets would close a loop.
+    /// Whether the group `id` with these buckets would be part of a loop of groups.
     pub(crate) fn would_loop(&self, id: u32, buckets: &[Bucket]) -> bool {
         let mut seen = vec![id];
         let mut next: Vec<u32> = buckets.iter().flat_map(Bucket::references).collect();
@@ -105,9 +105,9 @@ impl Groups {
         false
     }
 
-    /// Counts a packet and gives the indexes of the buckets to execute.
+    /// Counts a packet and returns the indexes of the buckets to execute.
     ///
-    /// `port_is_live` says whether a port is up; `hash` picks the bucket of a select group.
+    /// `port_is_live` returns whether a port is up. `hash` selects the bucket of a select group.
     pub(crate) fn choose(
         &mut self,
         id: u32,
@@ -139,7 +139,8 @@ impl Groups {
         chosen
     }
 
-    /// A bucket that watches nothing is live; else one of what it watches must be.
+    /// Whether a bucket is live. A bucket without a watch port and a watch group is live. Any other
+    /// bucket is live if its watch port or its watch group is live.
     fn is_live(&self, bucket: &Bucket, port_is_live: &dyn Fn(u32) -> bool, depth: usize) -> bool {
         if bucket.watch_port == port::ANY && bucket.watch_group == ANY_GROUP {
             return true;
@@ -158,7 +159,7 @@ impl Groups {
     }
 }
 
-/// One of the live buckets, in proportion to their weights.
+/// Selects one of the live buckets, in proportion to their weights.
 fn pick(buckets: &[Bucket], hash: u64, live: impl Fn(usize) -> bool) -> Option<usize> {
     let candidates: Vec<(usize, u64)> = buckets
         .iter()
@@ -178,7 +179,7 @@ fn pick(buckets: &[Bucket], hash: u64, live: impl Fn(usize) -> bool) -> Option<u
 }
 
 impl Group {
-    /// The groups that its buckets send to.
+    /// The groups to which the buckets of this group send packets.
     pub(crate) fn references(&self) -> impl Iterator<Item = u32> + '_ {
         self.buckets.iter().flat_map(Bucket::references)
     }

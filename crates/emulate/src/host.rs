@@ -1,4 +1,5 @@
-//! A host of an emulated network: answers ARP and ping, and remembers what it got.
+//! A host of an emulated network. The host answers ARP and ping, and stores the frames that it
+//! received.
 
 use std::collections::VecDeque;
 
@@ -8,45 +9,45 @@ use crate::frame::{ETH_VLAN, Headers, Network as Header, pop_vlan, push_vlan, se
 /// An emulated host.
 #[derive(Clone, Debug)]
 pub struct Host {
-    /// Its Ethernet address.
+    /// The Ethernet address of the host.
     pub mac: Mac,
-    /// Its IPv4 address.
+    /// The IPv4 address of the host.
     pub ip: u32,
-    /// Whether it answers ARP requests and pings.
+    /// Whether the host answers ARP requests and pings.
     pub answers: bool,
-    /// Frames received, for any host.
+    /// The number of received frames, for any destination.
     pub packets: u64,
     received: VecDeque<Vec<u8>>,
 }
 
-/// How many received frames a host remembers; the oldest are forgotten first.
+/// The number of received frames that a host stores. The host deletes the oldest frames first.
 const MEMORY: usize = 1024;
 
 const ICMP: u8 = 1;
 const ECHO_REQUEST: u8 = 8;
 
 impl Host {
-    /// A host that answers.
+    /// Makes a host that answers ARP requests and pings.
     pub fn new(mac: Mac, ip: u32) -> Host {
         Host { mac, ip, answers: true, packets: 0, received: VecDeque::new() }
     }
 
-    /// The addresses of a packet from this host to another.
+    /// The addresses of a packet from this host to another host.
     pub fn path_to(&self, other: &Host) -> Path {
         Path { eth_src: self.mac, eth_dst: other.mac, ip_src: self.ip, ip_dst: other.ip }
     }
 
-    /// The frames received last, oldest first: 1,024 at most.
+    /// The last received frames, at most 1,024, the oldest first.
     pub fn received(&self) -> impl Iterator<Item = &[u8]> {
         self.received.iter().map(Vec::as_slice)
     }
 
-    /// Forgets the frames received.
+    /// Deletes the received frames.
     pub fn forget(&mut self) {
         self.received.clear();
     }
 
-    /// A frame arrives; gives the answer, if the host has one.
+    /// Receives a frame. Returns the reply, if the host sends one.
     pub(crate) fn receive(&mut self, frame: &[u8]) -> Option<Vec<u8>> {
         self.packets += 1;
         if self.received.len() >= MEMORY {
@@ -56,7 +57,7 @@ impl Host {
         if self.answers { self.answer(frame) } else { None }
     }
 
-    /// The answer keeps the VLAN of the question.
+    /// The reply to a frame. The reply has the VLAN tag of the request.
     fn answer(&self, frame: &[u8]) -> Option<Vec<u8>> {
         let mut untagged = frame.to_vec();
         let tag = Headers::locate(frame)?.vlan.and_then(|at| frame.get(at + 2..at + 4));

@@ -1,5 +1,5 @@
-//! Shapes of networks that controllers are measured with (RFC 8456, section 4.1 and appendix A.1):
-//! switches with dpids 1, 2, …, and one host at each end.
+//! The network topologies for the measurement of controllers (RFC 8456, section 4.1 and appendix
+//! A.1). The switches have the dpids 1, 2, …, and each end of the network has one host.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -11,36 +11,37 @@ use crate::config::Config;
 use crate::network::{HostIndex, Network, Point, SwitchIndex};
 use crate::switch::Switch;
 
-/// A shape. Port 1 of each switch is for a host; the ports behind it lead to neighbours.
+/// A topology. Port 1 of each switch is for a host. The ports from 2 on lead to neighbour switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
-    /// Every leaf is linked to every spine. Leaves have the dpids 1, 2, …, spines those behind.
+    /// Every leaf has a link to every spine. Leaves have the dpids 1, 2, …, and spines have the
+    /// dpids that follow.
     LeafSpine {
-        /// Where hosts are.
+        /// The number of leaf switches. Hosts are connected to leaf switches.
         leaves: u16,
-        /// What joins them.
+        /// The number of spine switches.
         spines: u16,
     },
-    /// A row.
+    /// A row of switches.
     Linear {
-        /// How many.
+        /// The number of switches.
         switches: u16,
     },
-    /// A row whose ends are linked.
+    /// A row of switches with a link between the first and the last switch.
     Ring {
-        /// How many; three at least.
+        /// The number of switches, at least three.
         switches: u16,
     },
 }
 
-/// One switch on a packet's way.
+/// One switch on the path of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hop {
     /// The switch.
     pub switch: SwitchIndex,
-    /// The port by which the packet comes.
+    /// The ingress port of the packet.
     pub in_port: u32,
-    /// The port by which it leaves.
+    /// The egress port of the packet.
     pub out_port: u32,
 }
 
@@ -48,12 +49,14 @@ pub struct Hop {
 const MOST_SWITCHES: u16 = 1000;
 
 impl Layout {
-    /// The host at the first switch (the first leaf): number 1, see [`Network::add_numbered_host`].
+    /// The host at the first switch (the first leaf). The host has number 1, see
+    /// [`Network::add_numbered_host`].
     pub const NEAR: HostIndex = HostIndex(0);
-    /// The host at the last switch, the last leaf, or half way round: number 2.
+    /// The host at the last switch (linear), at the last leaf, or half way round the ring. The host
+    /// has number 2.
     pub const FAR: HostIndex = HostIndex(1);
 
-    /// How many switches it has.
+    /// The number of switches.
     pub fn switches(self) -> usize {
         match self {
             Layout::LeafSpine { leaves, spines } => usize::from(leaves) + usize::from(spines),
@@ -61,8 +64,8 @@ impl Layout {
         }
     }
 
-    /// The same shape with about so many switches: exactly so many, but never fewer than the shape
-    /// needs.
+    /// The same topology with this number of switches, or with the minimum of the topology if that
+    /// is more.
     #[must_use]
     pub fn with_switches(self, switches: u16) -> Layout {
         match self {
@@ -74,7 +77,7 @@ impl Layout {
         }
     }
 
-    /// Whether there is more than one way between two switches, so that flooded packets multiply.
+    /// Whether two switches have more than one path between them, so that flooded packets multiply.
     pub fn has_loops(self) -> bool {
         match self {
             Layout::LeafSpine { leaves, spines } => leaves > 1 && spines > 1,
@@ -83,13 +86,13 @@ impl Layout {
         }
     }
 
-    /// The network; `configure` may change each switch first. With one switch both hosts are there.
+    /// Builds the network. `configure` may change the configuration of each switch. A single switch
+    /// has both hosts.
     pub fn build(self, mut configure: impl FnMut(&mut Config)) -> Network {
         let mut network = Network::new();
         let links = self.links();
         let count = self.switches();
-        // Port 1 is the near host's, and the one behind the last link is the far host's when a single
-        // switch has both.
+        // Port 1 is for the near host. On a single switch the port behind the last link is for the far host.
         let mut next_port = vec![2; count];
         for index in 0..count {
             let degree = links.iter().filter(|(a, b)| *a == index || *b == index).count() as u32;
@@ -180,15 +183,16 @@ impl FromStr for Layout {
     }
 }
 
-/// Finding the way.
+/// Finds links and paths.
 impl Network {
-    /// All links between switches, each in both directions: where it leaves and where it arrives.
+    /// All links between switches, each in both directions, as the ports at the start and at the
+    /// end.
     pub fn links(&self) -> impl Iterator<Item = (Point, Point)> {
         self.switch_wires()
     }
 
-    /// A shortest way from host to host over links whose ports are up: the hops in order. `None`
-    /// when there is no way.
+    /// The hops of a shortest path from host to host over links with ports that are up. `None`
+    /// means that there is no path.
     pub fn shortest_path(&self, from: HostIndex, to: HostIndex) -> Option<Vec<Hop>> {
         let (start, goal) = (self.place_of(from)?, self.place_of(to)?);
         let is_up = |point: Point| {
@@ -198,7 +202,7 @@ impl Network {
         let mut links: Vec<(Point, Point)> =
             self.links().filter(|(a, b)| is_up(*a) && is_up(*b)).collect();
         links.sort_unstable();
-        // By which link each switch was reached first.
+        // The link by which the search reached each switch first.
         let mut reached: HashMap<SwitchIndex, Option<(Point, Point)>> = HashMap::new();
         reached.insert(start.switch, None);
         let mut waiting = VecDeque::from([start.switch]);
@@ -239,7 +243,8 @@ mod tests {
         }
     }
 
-    /// How many links there are, and the hops from near to far as (dpid, in port, out port).
+    /// Checks the number of links, and the hops from the near to the far host as (dpid, ingress
+    /// port, egress port).
     #[track_caller]
     fn check(text: &str, links: usize, hops: &[(u64, u32, u32)]) {
         let layout: Layout = text.parse().unwrap();

@@ -1,10 +1,11 @@
 #![forbid(unsafe_code)]
-//! Emulated OpenFlow switches, networks of them, and controllers: the peers in everybody's tests.
+//! Emulates OpenFlow switches, networks of switches, and controllers, as the peers in tests of all
+//! crates.
 //!
-//! [`Switch`] is a whole switch without sockets and without a clock: flow tables that really match,
-//! actions that really rewrite, groups, meters, buffers, statistics, in 1.0 and 1.3, with the error
-//! codes that Open vSwitch would send, and with [`Fault`]s planted on request. What it costs a slow
-//! switch's CPU to handle a message is [`ServiceTime`].
+//! [`Switch`] is a complete switch of OpenFlow 1.0 and 1.3 without sockets and without a clock. The
+//! switch has flow tables that match packets, actions that rewrite packets, groups, meters, buffers
+//! and statistics. Its error codes are those of Open vSwitch. A test can plant a [`Fault`].
+//! [`ServiceTime`] is the CPU time that a slow switch needs for a message.
 //!
 //! ```
 //! use emulate::frame::build::{Path, host_mac};
@@ -28,15 +29,15 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What this crate deliberately lacks: measuring, and any knowledge of a hypervisor.
+//! This crate deliberately measures nothing, and does not depend on the hypervisor.
 //!
-//! Around it:
-//! - [`Network`] joins switches by links, with hosts that answer ping, all in memory;
-//! - [`Runner`] puts a network on real sockets, as slow as is wanted;
-//! - [`SlowSwitch`] is a slow switch in virtual time;
-//! - [`controller`] has controllers, good and bad, with and without sockets;
+//! The other parts of the crate:
+//! - [`Network`] connects switches by links in memory, with hosts that answer ping;
+//! - [`Runner`] runs a network on real sockets, with a configured service time;
+//! - [`SlowSwitch`] is a switch with a service time, in virtual time;
+//! - [`controller`] has correct and faulty controllers, with and without sockets;
 //! - [`scripted`] has peers that a test scripts message by message;
-//! - [`frame`](mod@frame) builds frames and edits them (it is `flowspace`'s).
+//! - [`frame`](mod@frame) builds and edits frames (the module of the crate `flowspace`).
 //!
 //! Start reading in `switch.rs`; then `dispatch.rs` (sessions), `pipeline.rs` (packets),
 //! `datapath.rs` (commands), `v10` and `v13` (the wire).

@@ -1,10 +1,10 @@
-//! Meters of OpenFlow 1.3 (section 5.7): a token bucket per band.
+//! The meters of OpenFlow 1.3 (section 5.7). Each band has a token bucket.
 
 use std::collections::BTreeMap;
 
 const SECOND: u128 = 1_000_000_000;
 
-/// `OFPMF_PKTPS`: rates count packets, not kilobits.
+/// `OFPMF_PKTPS`: rates are in packets, not in kilobits.
 const FLAG_PACKETS: u16 = 1 << 1;
 /// `OFPMF_BURST`: the bands' burst sizes are valid.
 const FLAG_BURST: u16 = 1 << 2;
@@ -15,63 +15,64 @@ pub(crate) type Meters = BTreeMap<u32, Meter>;
 /// One meter.
 #[derive(Clone, Debug)]
 pub(crate) struct Meter {
-    /// `OFPMF_*`.
+    /// The flags of the meter (`OFPMF_*`).
     pub flags: u16,
-    /// The bands in the order they were given.
+    /// The bands in the order of the METER_MOD.
     pub bands: Vec<Band>,
-    /// When it was made, ns.
+    /// The time when the meter was added, ns.
     pub created: u64,
-    /// Packets that entered it.
+    /// Packets that entered the meter.
     pub packets: u64,
-    /// Bytes that entered it.
+    /// Bytes that entered the meter.
     pub bytes: u64,
 }
 
 /// One band of a meter.
 #[derive(Clone, Debug)]
 pub(crate) struct Band {
-    /// What happens to packets beyond the rate.
+    /// The treatment of packets beyond the rate.
     pub kind: BandKind,
-    /// Kilobits (or packets) per second.
+    /// The rate, in kilobits (or packets) per second.
     pub rate: u32,
-    /// Kilobits (or packets) that may come at once; 0 means one second's worth.
+    /// The burst size, in kilobits (or packets). The value 0 means the amount of one second.
     pub burst: u32,
     /// Packets beyond the rate.
     pub packets: u64,
     /// Bytes beyond the rate.
     pub bytes: u64,
-    /// Tokens left, in units of 10⁻⁹ bit (or packet): exact, whatever the intervals.
+    /// The remaining tokens, in units of 10⁻⁹ bit (or packet). The unit makes the count exact for
+    /// all intervals.
     tokens: u128,
     filled: u64,
 }
 
-/// What a band does.
+/// The treatment of packets that exceed the rate of a band.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BandKind {
     /// Drops the packet.
     Drop,
-    /// Raises the drop precedence in the DSCP field by this much.
+    /// Raises the drop precedence in the DSCP field by this number of levels.
     DscpRemark(u8),
 }
 
-/// What the meter decided for one packet.
+/// The decision of a meter for one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Within every rate.
+    /// The packet is within the rate of every band.
     Pass,
-    /// Beyond a rate; the band of the highest such rate decides.
+    /// The packet exceeds a rate. The exceeded band with the highest rate decides.
     Exceeded(BandKind),
 }
 
 impl Band {
-    /// A band whose bucket will be full when the meter is made.
+    /// Makes a band. [`Meter::new`] fills its token bucket.
     pub(crate) fn new(kind: BandKind, rate: u32, burst: u32) -> Band {
         Band { kind, rate, burst, packets: 0, bytes: 0, tokens: 0, filled: 0 }
     }
 }
 
 impl Meter {
-    /// A meter with full buckets.
+    /// Makes a meter with full token buckets.
     pub(crate) fn new(now: u64, flags: u16, mut bands: Vec<Band>) -> Meter {
         for band in &mut bands {
             band.tokens = capacity(flags, band);
@@ -80,7 +81,7 @@ impl Meter {
         Meter { flags, bands, created: now, packets: 0, bytes: 0 }
     }
 
-    /// Counts a packet of `length` bytes at `now` (ns) and decides about it.
+    /// Counts a packet of `length` bytes at `now` (ns), and returns the decision for the packet.
     pub(crate) fn apply(&mut self, now: u64, length: usize) -> Verdict {
         self.packets += 1;
         self.bytes += length as u64;
@@ -130,7 +131,8 @@ mod tests {
         let band = Band::new(BandKind::Drop, 100, 10);
         let mut meter = Meter::new(0, FLAG_PACKETS | FLAG_BURST, vec![band]);
         let passed = (0..1000).filter(|i| meter.apply(i * MS, 64) == Verdict::Pass).count();
-        // One second at 1,000 packets/s: the burst of 10, and 100 more less the last tick.
+        // In one second at 1,000 packets/s the meter passes the burst of 10, and 100 more minus the
+        // last tick.
         assert_eq!(passed, 109);
         assert_eq!(meter.bands[0].packets, 1000 - 109);
         assert_eq!((meter.packets, meter.bytes), (1000, 64_000));

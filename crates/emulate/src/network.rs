@@ -1,7 +1,9 @@
-//! Several switches with links and hosts, in memory: a packet is followed wherever it goes.
+//! A network in memory: switches, links and hosts. The network forwards each packet to its
+//! destinations.
 //!
-//! Links carry at once; time is the caller's and only makes entries expire and meters fill. Every
-//! step gives a [`Journey`], which says where the packet was, who got it and who was told.
+//! Links have no delay. The caller gives the time, which only makes entries expire and token
+//! buckets of meters fill. Every step returns a [`Journey`] with the path of the packet, the hosts
+//! that received the packet, and the switches that sent a PACKET_IN.
 
 use std::collections::VecDeque;
 
@@ -14,11 +16,11 @@ use crate::host::Host;
 use crate::session::SessionId;
 use crate::switch::Switch;
 
-/// Names a switch of a [`Network`], in the order they were added.
+/// The index of a switch of a [`Network`], in the order of addition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SwitchIndex(pub usize);
 
-/// Names a host of a [`Network`], in the order they were added.
+/// The index of a host of a [`Network`], in the order of addition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HostIndex(pub usize);
 
@@ -27,7 +29,7 @@ pub struct HostIndex(pub usize);
 pub struct Point {
     /// The switch.
     pub switch: SwitchIndex,
-    /// Its port.
+    /// The port number.
     pub port: u32,
 }
 
@@ -36,9 +38,9 @@ pub struct Point {
 pub struct Network {
     switches: Vec<Switch>,
     hosts: Vec<Host>,
-    /// Where each connected port leads.
+    /// The other end of each connected port.
     wires: HashMap<Point, End>,
-    /// Where each host is connected.
+    /// The port to which each host is connected.
     places: Vec<Point>,
 }
 
@@ -48,25 +50,25 @@ enum End {
     Host(HostIndex),
 }
 
-/// Where packets went in one step.
+/// The paths of packets in one step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Journey {
     /// The ports at which switches received a copy, in order.
     pub hops: Vec<Point>,
-    /// The hosts that got a copy, in order, with the bytes.
+    /// The hosts that received a copy, in order, with the bytes of the copy.
     pub delivered: Vec<(HostIndex, Vec<u8>)>,
-    /// The switches that handed a copy to a controller, once for each copy and session.
+    /// The switches that sent a copy to a controller, once for each copy and session.
     pub packet_ins: Vec<SwitchIndex>,
     /// The unconnected ports by which copies left the network.
     pub lost: Vec<Point>,
-    /// Whether the packet was still multiplying when it was given up (a forwarding loop).
+    /// Whether the step ended at its limit of receptions (a forwarding loop).
     pub endless: bool,
-    /// Whether the switch that was sent a message cuts its controller's connection.
+    /// Whether the switch that received the message closes its controller's connection.
     pub disconnect: bool,
 }
 
 impl Journey {
-    /// The hosts that got a copy, each once, sorted.
+    /// The hosts that received a copy, each once, sorted.
     pub fn reached(&self) -> Vec<HostIndex> {
         let mut hosts: Vec<HostIndex> = self.delivered.iter().map(|(host, _)| *host).collect();
         hosts.sort_unstable();
@@ -75,17 +77,18 @@ impl Journey {
     }
 }
 
-/// One step is given up after this many receptions: a loop without TTL would never end.
+/// The limit of receptions in one step. Without a limit, a loop without TTL would never end.
 const MAX_HOPS: usize = 10_000;
 
-/// Building.
+/// Builds a network.
 impl Network {
-    /// A network of nothing.
+    /// Makes an empty network.
     pub fn new() -> Network {
         Network::default()
     }
 
-    /// One switch with `hosts` hosts at ports 1, 2, …; `configure` may change the switch first.
+    /// Makes one switch with `hosts` hosts at ports 1, 2, …. `configure` may change the
+    /// configuration first.
     pub fn single(hosts: u16, configure: impl FnOnce(&mut Config)) -> Network {
         let mut network = Network::new();
         let mut config = Config::new(1, hosts.into());
@@ -97,8 +100,8 @@ impl Network {
         network
     }
 
-    /// A row of `switches` switches, dpids 1, 2, …, each with a host at port 1, its left neighbour
-    /// at port 2 and its right neighbour at port 3.
+    /// Makes a row of `switches` switches with dpids 1, 2, …. Each switch has a host at port 1, its
+    /// left neighbour at port 2 and its right neighbour at port 3.
     pub fn linear(switches: u16, mut configure: impl FnMut(&mut Config)) -> Network {
         let mut network = Network::new();
         for n in 1..=switches {
@@ -120,7 +123,7 @@ impl Network {
         SwitchIndex(self.switches.len() - 1)
     }
 
-    /// Connects two ports. What was connected to them before is not any more.
+    /// Connects two ports. A new link replaces the old links of both ports.
     pub fn link(&mut self, a: Point, b: Point) {
         self.wires.insert(a, End::Switch(b));
         self.wires.insert(b, End::Switch(a));
@@ -141,19 +144,20 @@ impl Network {
     }
 }
 
-/// Looking.
+/// Reads the state of a network.
 impl Network {
-    /// A switch.
+    /// Returns a switch.
     pub fn switch(&self, index: SwitchIndex) -> Option<&Switch> {
         self.switches.get(index.0)
     }
 
-    /// A switch, to be changed. Frames that it sends because of that are the caller's.
+    /// Returns a switch for changes. The caller has to forward the frames that the switch sends
+    /// because of a change.
     pub fn switch_mut(&mut self, index: SwitchIndex) -> Option<&mut Switch> {
         self.switches.get_mut(index.0)
     }
 
-    /// The names of all switches; borrows nothing.
+    /// The indexes of all switches. The iterator borrows nothing.
     pub fn switch_indices(&self) -> impl Iterator<Item = SwitchIndex> + use<> {
         (0..self.switches.len()).map(SwitchIndex)
     }
@@ -163,12 +167,12 @@ impl Network {
         self.switches.iter().enumerate().map(|(index, switch)| (SwitchIndex(index), switch))
     }
 
-    /// A host.
+    /// Returns a host.
     pub fn host(&self, index: HostIndex) -> Option<&Host> {
         self.hosts.get(index.0)
     }
 
-    /// A host, to be changed.
+    /// Returns a host for changes.
     pub fn host_mut(&mut self, index: HostIndex) -> Option<&mut Host> {
         self.hosts.get_mut(index.0)
     }
@@ -178,7 +182,7 @@ impl Network {
         self.hosts.iter().enumerate().map(|(index, host)| (HostIndex(index), host))
     }
 
-    /// Where a host is connected.
+    /// The port to which a host is connected.
     pub fn place_of(&self, host: HostIndex) -> Option<Point> {
         self.places.get(host.0).copied()
     }
@@ -191,28 +195,28 @@ impl Network {
         })
     }
 
-    /// When [`Network::tick`] may next have something to do, ns.
+    /// The earliest time at which [`Network::tick`] may have work, ns.
     pub fn next_deadline(&self) -> Option<u64> {
         self.switches.iter().filter_map(Switch::next_deadline).min()
     }
 }
 
-/// Happening.
+/// Processes messages, packets, time and link changes.
 impl Network {
-    /// A controller connects to a switch's main session: appends the switch's HELLO.
+    /// Connects a controller to a switch's main session, and appends the switch's HELLO.
     pub fn connect(&mut self, index: SwitchIndex, out: &mut Vec<u8>) {
         if let Some(switch) = self.switches.get_mut(index.0) {
             switch.connect(out);
         }
     }
 
-    /// Takes what a switch has to say to the controller of a session.
+    /// Takes the bytes that a switch sends to the controller of a session.
     pub fn take_output(&mut self, index: SwitchIndex, session: SessionId) -> Vec<u8> {
         let output = self.switches.get_mut(index.0).and_then(|switch| switch.output(session));
         output.map(std::mem::take).unwrap_or_default()
     }
 
-    /// A host sends a frame.
+    /// Sends a frame from a host.
     pub fn inject(&mut self, now: u64, host: HostIndex, frame: &[u8]) -> Journey {
         match self.place_of(host) {
             Some(point) => self.inject_at(now, point, frame),
@@ -220,22 +224,22 @@ impl Network {
         }
     }
 
-    /// A frame arrives at a port of a switch.
+    /// Delivers a frame to a port of a switch.
     pub fn inject_at(&mut self, now: u64, point: Point, frame: &[u8]) -> Journey {
         let mut journey = Journey::default();
         self.travel(now, VecDeque::from([(point, frame.to_vec())]), &mut journey);
         journey
     }
 
-    /// The controller of a switch's main session sends a message.
+    /// Handles a message of the controller of a switch's main session.
     ///
-    /// The switch's answers, and the PACKET_INs of *all* switches that the message causes, wait to
-    /// be taken with [`Network::take_output`].
+    /// [`Network::take_output`] returns the replies of the switch, and the PACKET_INs that the
+    /// message causes at *all* switches.
     pub fn handle_message(&mut self, now: u64, index: SwitchIndex, frame: &[u8]) -> Journey {
         self.handle_on(now, index, SessionId::MAIN, frame)
     }
 
-    /// As [`Network::handle_message`], for any session.
+    /// Handles a message as [`Network::handle_message`] does, for any session.
     pub fn handle_on(
         &mut self,
         now: u64,
@@ -252,7 +256,7 @@ impl Network {
         journey
     }
 
-    /// Time passes for every switch.
+    /// Advances the time of every switch.
     pub fn tick(&mut self, now: u64) -> Journey {
         let mut journey = Journey::default();
         let mut waiting = VecDeque::new();
@@ -266,7 +270,7 @@ impl Network {
         journey
     }
 
-    /// A link goes up or down, at both its ends; the switches tell their controllers.
+    /// Sets a link up or down at both ends. The switches send PORT_STATUS to their controllers.
     pub fn set_link_up(&mut self, end: Point, up: bool) {
         let other = match self.wires.get(&end) {
             Some(End::Switch(other)) => Some(*other),
@@ -292,7 +296,7 @@ impl Network {
         }
     }
 
-    /// Puts what leaves a switch onto its wires.
+    /// Forwards the frames that a switch sent over its links.
     fn leave(
         &mut self,
         switch: SwitchIndex,

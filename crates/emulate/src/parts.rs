@@ -1,8 +1,8 @@
-//! Statistics replies in as many parts as they need.
+//! Writes statistics replies, in several messages if needed.
 
 use openflow::Version;
 
-/// Writes the entries of one statistics reply, beginning a new message when one is full.
+/// Writes the entries of one statistics reply. A full message is followed by a new message.
 pub(crate) struct Parts<'a> {
     version: Version,
     kind: u16,
@@ -19,7 +19,7 @@ const MULTIPART_REPLY_V13: u8 = 19;
 const MAX_LEN: usize = 65_535;
 
 impl<'a> Parts<'a> {
-    /// Begins a reply of statistics type `kind` with at most so many entries in one message.
+    /// Begins a reply of statistics type `kind` with at most `max_entries` entries in one message.
     pub(crate) fn new(
         version: Version,
         kind: u16,
@@ -33,7 +33,7 @@ impl<'a> Parts<'a> {
         parts
     }
 
-    /// Appends one entry. One that is too long for any message is left out.
+    /// Appends one entry. An entry that is too long for a message is left out.
     pub(crate) fn entry(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         if self.entries >= self.max_entries {
             self.end(true);

@@ -1,6 +1,7 @@
-//! A packet's way through the tables, and the execution of actions.
+//! Sends packets through the flow tables, and executes actions.
 //!
-//! [`Datapath::receive`] takes packets from a port, [`Datapath::packet_out`] from a controller.
+//! [`Datapath::receive`] takes packets from a port. [`Datapath::packet_out`] takes packets from a
+//! controller.
 
 use std::sync::Arc;
 
@@ -15,29 +16,29 @@ use crate::meters::{BandKind, Verdict};
 use crate::ports::config;
 use crate::rewrite;
 
-/// `OFPC_FRAG_*`.
+/// The bits of the fragment handling (`OFPC_FRAG_*`).
 const FRAG_MASK: u16 = 3;
 const FRAG_DROP: u16 = 1;
 
-/// Groups and tables that actions send to nest at most this deep.
+/// The maximum depth of groups and tables to which actions send packets.
 const MAX_DEPTH: u32 = 16;
 
-/// A packet on its way.
+/// A packet during its processing.
 struct Packet {
     frame: Vec<u8>,
-    /// Its length when it came.
+    /// The length of the packet at its arrival.
     length: usize,
     in_port: u32,
     metadata: u64,
     tunnel: u64,
     queue: u32,
-    /// The bytes as they came, kept only when the fault that drops changed packets is planted.
+    /// The bytes at the arrival, stored only if the fault that drops changed packets is planted.
     original: Option<Vec<u8>>,
-    /// Where it is, for PACKET_IN.
+    /// The current table, for PACKET_IN.
     table: u8,
     cookie: u64,
     reason: PacketInReason,
-    /// Whether `OFPP_TABLE` may be used: the actions are a PACKET_OUT's.
+    /// Whether the actions are from a PACKET_OUT, which may output to `OFPP_TABLE`.
     from_controller: bool,
     depth: u32,
 }
@@ -66,7 +67,7 @@ impl Packet {
             .with(Field::TunnelId, self.tunnel.into())
     }
 
-    /// A copy for a bucket, which must not change the original.
+    /// Makes a copy for a bucket, because a bucket must not change the original.
     fn copy(&self) -> Packet {
         Packet {
             frame: self.frame.clone(),
@@ -78,7 +79,8 @@ impl Packet {
 }
 
 impl Datapath {
-    /// A frame that came in at a port. Unknown ports and ports that do not receive drop it.
+    /// Processes a frame that arrived at a port. Unknown ports and ports that do not receive drop
+    /// the frame.
     pub(crate) fn receive(&mut self, now: u64, in_port: u32, frame: &[u8], effects: &mut Effects) {
         let accepted = self.ports.get_mut(&in_port).is_some_and(|port| port.receive(frame.len()));
         let is_dropped = self.fragments & FRAG_MASK == FRAG_DROP && frame::is_fragment(frame);
@@ -88,7 +90,7 @@ impl Datapath {
         }
     }
 
-    /// A frame and what a controller wants done with it.
+    /// Executes the actions of a PACKET_OUT on its frame.
     pub(crate) fn packet_out(
         &mut self,
         now: u64,
@@ -101,7 +103,7 @@ impl Datapath {
         self.execute(now, actions, &mut packet, effects);
     }
 
-    /// A buffered frame released by a FLOW_MOD: it goes through the tables.
+    /// Sends a buffered frame, which a FLOW_MOD released, through the tables.
     pub(crate) fn resubmit(
         &mut self,
         now: u64,
@@ -131,7 +133,8 @@ impl Datapath {
                 if !self.runs_set_on_miss {
                     return;
                 }
-                // As an entry of Open vSwitch's own that meets all.
+                // The values are those of an internal entry of Open vSwitch that matches all
+                // packets.
                 packet.reason = PacketInReason::Action;
                 packet.cookie = 0;
                 break;
@@ -146,7 +149,8 @@ impl Datapath {
         self.execute(now, &actions, &mut packet, effects);
     }
 
-    /// Finds the entry for the packet in the table it is at, and remembers what PACKET_IN will say.
+    /// Finds the entry for the packet in its current table, and stores the cookie and the reason
+    /// for PACKET_IN.
     fn look_up(&mut self, now: u64, packet: &mut Packet) -> Option<Arc<Instructions>> {
         let key = packet.key();
         let table = self.tables.get_mut(usize::from(packet.table))?;
@@ -237,8 +241,8 @@ impl Datapath {
         }
     }
 
-    /// What a table applies to packets that come by this port is done; the rest of its instructions are not. It counts bytes as
-    /// Open vSwitch does, whose action this is: as they came in.
+    /// Executes the apply-actions of a table for packets of this ingress port, but no other instructions. The table
+    /// counts the length of the packet at its arrival, as Open vSwitch does for its `resubmit`.
     fn execute_table(
         &mut self,
         now: u64,
@@ -293,13 +297,15 @@ impl Datapath {
                 let again = self.packet(packet.in_port, packet.frame.clone());
                 self.walk_tables(now, again, effects);
             }
-            // Back to where it came from only by IN_PORT (1.0, section 5.3.3; 1.3, section 5.12).
+            // Only IN_PORT sends a packet back to its ingress port (1.0, section 5.3.3; 1.3,
+            // section 5.12).
             to if to == packet.in_port => {}
             to => self.send(to, packet, effects),
         }
     }
 
-    /// What a learning switch would do: learn the source, send to where the destination was seen. Or a repeater.
+    /// Forwards as a learning switch: learns the source, and sends the packet to the port of the destination. If NORMAL
+    /// is a repeater, the packet goes to the other ports of the repeater.
     fn normal(&mut self, packet: &Packet, effects: &mut Effects) {
         if let Some(ports) = self.repeats.clone() {
             for number in ports.into_iter().filter(|number| *number != packet.in_port) {
@@ -324,7 +330,8 @@ impl Datapath {
         }
     }
 
-    /// To every port but the one it came from. The local port takes part, as in Open vSwitch.
+    /// Sends the packet to every port except its ingress port. The local port is included, as in
+    /// Open vSwitch.
     fn send_to_many(
         &mut self,
         packet: &Packet,
@@ -380,7 +387,7 @@ impl Datapath {
     }
 }
 
-/// How many stations NORMAL remembers.
+/// The maximum number of stations that NORMAL stores.
 const MAX_STATIONS: usize = 8192;
 
 enum Next {
@@ -389,7 +396,8 @@ enum Next {
     Dropped,
 }
 
-/// Spreads flows over the buckets of a select group: the same for all packets of a flow (FNV-1a).
+/// The hash that selects a bucket of a select group (FNV-1a). All packets of a flow have the same
+/// hash.
 fn flow_hash(key: &Key) -> u64 {
     const FIELDS: [Field; 11] = [
         Field::DlSrc,
@@ -410,6 +418,6 @@ fn flow_hash(key: &Key) -> u64 {
         .fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
         });
-    // FNV's low bits are weak, and a modulo of a small total uses just those.
+    // The low bits of FNV are weak, and the modulo of a small total uses only the low bits.
     hash ^ (hash >> 32)
 }

@@ -1,4 +1,4 @@
-//! Ports, their state and their counters.
+//! The ports of a switch, with their configuration, state and counters.
 
 use std::collections::BTreeMap;
 
@@ -6,39 +6,40 @@ use crate::frame::build::Mac;
 
 /// Configuration bits of a port (1.3's `OFPPC_*`; 1.0 has the same and some more).
 pub mod config {
-    /// Administratively down.
+    /// The port is administratively down.
     pub const PORT_DOWN: u32 = 1 << 0;
-    /// 1.0: disable spanning tree on the port.
+    /// 1.0: the port does not run spanning tree.
     pub const NO_STP: u32 = 1 << 1;
-    /// Drop what the port receives.
+    /// The port drops packets that it receives.
     pub const NO_RECV: u32 = 1 << 2;
-    /// 1.0: drop received spanning tree packets.
+    /// 1.0: the port drops received spanning tree packets.
     pub const NO_RECV_STP: u32 = 1 << 3;
-    /// 1.0: leave the port out when flooding.
+    /// 1.0: the switch does not flood packets to the port.
     pub const NO_FLOOD: u32 = 1 << 4;
-    /// Drop what is forwarded to the port.
+    /// The switch drops packets that are forwarded to the port.
     pub const NO_FWD: u32 = 1 << 5;
-    /// Send no PACKET_INs for the port.
+    /// The switch sends no PACKET_INs for packets of the port.
     pub const NO_PACKET_IN: u32 = 1 << 6;
 }
 
-/// A port as the switch is made with it.
+/// The configuration of a port of a new switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortConfig {
-    /// Number, 1 to [`port::MAX`](crate::port::MAX), or [`port::LOCAL`](crate::port::LOCAL).
+    /// The port number: 1 to [`port::MAX`](crate::port::MAX), or
+    /// [`port::LOCAL`](crate::port::LOCAL).
     pub number: u32,
-    /// Name, cut to 15 bytes on the wire.
+    /// The port name. On the wire the name is cut to 15 bytes.
     pub name: String,
     /// Hardware address.
     pub hw_addr: Mac,
     /// Link rate, kilobits per second.
     pub speed_kbps: u32,
-    /// Ids of its queues.
+    /// The ids of the queues of the port.
     pub queues: Vec<u32>,
 }
 
 impl PortConfig {
-    /// A 10 Gbit/s port called `ethN` with one queue, 0.
+    /// Makes a 10 Gbit/s port with the name `ethN` and one queue, 0.
     pub fn new(number: u32) -> PortConfig {
         let [_, _, high, low] = number.to_be_bytes();
         PortConfig {
@@ -54,13 +55,13 @@ impl PortConfig {
 /// A port of a running switch.
 #[derive(Clone, Debug)]
 pub struct Port {
-    /// What it was made with.
+    /// The configuration with which the port was added.
     pub made: PortConfig,
-    /// [`config`] bits, set by PORT_MOD.
+    /// The [`config`] bits, which PORT_MOD sets.
     pub config: u32,
     /// Whether the link is up.
     pub link_up: bool,
-    /// When it was added, ns.
+    /// The time when the port was added, ns.
     pub created: u64,
     /// Counters.
     pub counters: PortCounters,
@@ -68,20 +69,20 @@ pub struct Port {
     pub queues: BTreeMap<u32, QueueCounters>,
 }
 
-/// Counters of a port. An emulated wire has no errors and no collisions.
+/// The counters of a port. An emulated link has no errors and no collisions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PortCounters {
     /// Packets received.
     pub rx_packets: u64,
     /// Bytes received.
     pub rx_bytes: u64,
-    /// Packets that came while the port was down or told not to receive.
+    /// Packets that arrived while the port was down or had the bit `NO_RECV`.
     pub rx_dropped: u64,
     /// Packets sent.
     pub tx_packets: u64,
     /// Bytes sent.
     pub tx_bytes: u64,
-    /// Packets that were to leave while the port was down or told not to forward.
+    /// Packets for the port while the port was down or had the bit `NO_FWD`.
     pub tx_dropped: u64,
 }
 
@@ -95,19 +96,19 @@ pub struct QueueCounters {
 }
 
 impl Port {
-    /// A port whose link is up.
+    /// Makes a port with its link up.
     pub fn new(now: u64, made: PortConfig) -> Port {
         let queues = made.queues.iter().map(|id| (*id, QueueCounters::default())).collect();
         let counters = PortCounters::default();
         Port { made, config: 0, link_up: true, created: now, counters, queues }
     }
 
-    /// Whether packets can pass at all.
+    /// Whether the link is up and the port is not administratively down.
     pub fn is_up(&self) -> bool {
         self.link_up && self.config & config::PORT_DOWN == 0
     }
 
-    /// Counts a received frame; whether it may enter the pipeline.
+    /// Counts a received frame. Returns whether the frame may enter the pipeline.
     pub(crate) fn receive(&mut self, bytes: usize) -> bool {
         let accepted = self.is_up() && self.config & config::NO_RECV == 0;
         if accepted {
@@ -119,7 +120,8 @@ impl Port {
         accepted
     }
 
-    /// Counts a frame to be sent; whether it may leave. A queue that the port lacks is its default.
+    /// Counts a frame to be sent. Returns whether the port may send the frame. If the port lacks
+    /// the queue, the frame counts for the default queue.
     pub(crate) fn send(&mut self, bytes: usize, queue: u32) -> bool {
         let accepted = self.is_up() && self.config & config::NO_FWD == 0;
         if accepted {

@@ -1,12 +1,13 @@
-//! Error codes: the datapath speaks 1.3's; a 1.0 controller hears 1.0's.
+//! Translates the error codes of 1.3, which the datapath uses, to codes of 1.0.
 
 use openflow::error::{v10, v13};
 use openflow::{ErrorCode, Version};
 
-/// The code for a peer of this version.
+/// Returns the error code for a peer of this version.
 ///
-/// Types 0 to 2 mean the same in both versions as far as 1.0 has them. What only 1.3 can provoke
-/// never reaches a 1.0 peer; should a code have no counterpart, it is a plain refusal.
+/// Codes of the types 0 to 2 that 1.0 has mean the same in both versions. Errors that only a
+/// message of 1.3 can cause never reach a 1.0 peer. A code without a counterpart in 1.0 becomes
+/// `OFPBRC_EPERM`.
 pub(crate) fn for_version(code: ErrorCode, version: Version) -> ErrorCode {
     if version != Version::V1_0 {
         return code;

@@ -1,10 +1,10 @@
-//! One message of a controller on its way through a switch.
+//! A message of a controller, with the data that its handler needs.
 
 use openflow::Header;
 
 use crate::session::SessionId;
 
-/// One message being handled: what its handler needs beside the switch.
+/// A message of a controller, with its session and the time.
 pub(crate) struct Request<'a> {
     pub(crate) now: u64,
     pub(crate) session: SessionId,

@@ -1,9 +1,9 @@
-//! Actions that change a packet, applied to its bytes.
+//! Applies actions that change a packet to the bytes of the packet.
 
 use crate::action::Action;
 use crate::frame;
 
-/// Applies an action that changes bytes. Other actions are not for here and do nothing.
+/// Applies an action that changes bytes. Other actions do nothing here.
 pub(crate) fn apply(action: &Action, frame: &mut Vec<u8>) {
     match *action {
         Action::SetField { field, value } => frame::set_field(frame, field, value),
@@ -30,14 +30,14 @@ pub(crate) fn apply(action: &Action, frame: &mut Vec<u8>) {
     }
 }
 
-/// Decrements a TTL; `false` if it would have run out, and nothing was changed.
+/// Decrements a TTL. Returns `false`, and changes nothing, if the TTL would become invalid.
 pub(crate) fn decrement_ttl(action: &Action, frame: &mut [u8]) -> bool {
     frame::decrement_ttl(frame, matches!(action, Action::DecMplsTtl))
 }
 
 /// Raises the drop precedence of an assured-forwarding DSCP by `levels` (RFC 2597).
 ///
-/// Precedences are 1 to 3: one that would rise beyond 3 stays at 3. Other code points are left alone.
+/// The precedence is 1 to 3, and never rises above 3. Other code points do not change.
 pub(crate) fn raise_drop_precedence(frame: &mut [u8], levels: u8) {
     let Some(dscp) = dscp(frame) else { return };
     let (class, precedence) = (dscp >> 3, dscp >> 1 & 0x3);

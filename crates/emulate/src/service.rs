@@ -1,54 +1,56 @@
-//! The switch's CPU as a queue: one message at a time, first in, first out, each for a stated time.
+//! Models the CPU of a switch as a queue. The CPU handles one message at a time, first in, first
+//! out, for a configured time.
 //!
-//! A real switch handles a few thousand messages per second. What stands between a fast and a slow
-//! emulated switch is this: a message that arrives while another is served waits, and its effects
-//! (the reply, the changed table) appear when its own service is over. No clock in here: the caller
-//! says what time it is, so that the same model runs in virtual time and, paced, over real sockets.
+//! A real switch handles a few thousand messages per second. With this model an emulated switch is
+//! as slow: a message that arrives during the service of another message waits. The reply and the
+//! table change appear at the end of the message's own service. The module has no clock. The caller
+//! gives the time, so the same model runs in virtual time and over real sockets.
 
-/// How long the switch's CPU is busy with one message, in nanoseconds.
+/// The CPU time of the switch for one message, in nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServiceTime {
-    /// For every message that `by_type` does not name.
+    /// The time for every message type that `by_type` does not name.
     pub default: u64,
-    /// For messages of these types (the type field of the header).
+    /// The times for messages of these types (the type field of the header).
     pub by_type: Vec<(u8, u64)>,
 }
 
 impl ServiceTime {
-    /// A switch that handles this many messages per second, whatever their type.
+    /// The service time of a switch that handles this number of messages per second, for all types.
     ///
-    /// HELLO and ECHO are served too: they wait in the same queue.
+    /// HELLO and ECHO wait in the same queue and need the same time.
     pub fn per_second(messages: u32) -> ServiceTime {
         ServiceTime { default: 1_000_000_000 / u64::from(messages.max(1)), by_type: Vec::new() }
     }
 
-    /// Time for a message of this type.
+    /// The time for a message of this type.
     pub fn of(&self, message_type: u8) -> u64 {
         let own = self.by_type.iter().find(|(type_, _)| *type_ == message_type);
         own.map_or(self.default, |(_, time)| *time)
     }
 
-    /// A switch that takes one message and never gets done with it: in effect it never reads.
+    /// The service time of a switch that never finishes its first message, so that the switch reads
+    /// no other message.
     pub fn never() -> ServiceTime {
         ServiceTime { default: u64::MAX, by_type: Vec::new() }
     }
 
-    /// Whether messages take any time at all.
+    /// Whether all messages take no time.
     pub fn is_zero(&self) -> bool {
         self.default == 0 && self.by_type.iter().all(|(_, time)| *time == 0)
     }
 }
 
-/// The one server of the queue.
+/// The CPU that serves the queue.
 #[derive(Clone, Debug, Default)]
 pub struct Cpu {
     service: ServiceTime,
-    /// Tokens of a full bucket; 0: no bucket.
+    /// The number of tokens of a full bucket. The value 0 means no bucket.
     bucket: u64,
-    /// When the bucket is full again.
+    /// The time when the bucket is full again.
     full_at: u64,
     current: Option<Job>,
-    /// Until when the server was last known to be occupied.
+    /// The end of the last service.
     free_at: u64,
     busy: u64,
 }
@@ -57,18 +59,19 @@ pub struct Cpu {
 struct Job {
     start: u64,
     end: u64,
-    /// The time that counts as busy at the end.
+    /// The time that counts as busy at the end of the service.
     work: u64,
 }
 
 impl Cpu {
-    /// A CPU that serves messages in these times.
+    /// Makes a CPU with this service time.
     pub fn new(service: ServiceTime) -> Cpu {
         Cpu::with_bucket(service, 0)
     }
 
-    /// A CPU with a bucket of tokens: each message takes one, and one comes back in each service time. So this number of
-    /// messages is done at once after an idle time. 0 tokens mean no bucket: one message at a time.
+    /// Makes a CPU with a token bucket. Each message takes one token, and each service time adds one token. So after an
+    /// idle time the CPU handles this number of messages at once. With 0 tokens the CPU has no bucket and handles one
+    /// message at a time.
     pub fn with_bucket(service: ServiceTime, tokens: u32) -> Cpu {
         Cpu { service, bucket: tokens.into(), ..Cpu::default() }
     }
@@ -78,11 +81,11 @@ impl Cpu {
         self.service = service;
     }
 
-    /// Begins to serve a message that arrived at `arrival`; nobody is being served now.
+    /// Begins to serve a message that arrived at `arrival`. No other message may be in service.
     ///
-    /// Service begins when the message is there and the one before is done, even if the caller
-    /// looks later than that: a late wake-up must not make the switch slower. `arrival` may not
-    /// lie in the future.
+    /// Service begins when the message has arrived and the message before is finished, even if the
+    /// caller calls later. A late wake-up must not make the switch slower. `arrival` may not be in
+    /// the future.
     pub fn begin(&mut self, arrival: u64, message_type: u8) {
         let start = arrival.max(self.free_at);
         let work = self.service.of(message_type);
@@ -94,17 +97,17 @@ impl Cpu {
         self.current = Some(Job { start, end, work });
     }
 
-    /// Whether a message is being served.
+    /// Whether a message is in service.
     pub fn is_serving(&self) -> bool {
         self.current.is_some()
     }
 
-    /// When the message being served will be done.
+    /// The end of the current service.
     pub fn done_at(&self) -> Option<u64> {
         self.current.map(|job| job.end)
     }
 
-    /// Ends the service if it is over by `now`; says when it ended.
+    /// Ends the service if its time is over at `now`. Returns the time of its end.
     pub fn finish(&mut self, now: u64) -> Option<u64> {
         let job = self.current.filter(|job| job.end <= now)?;
         self.current = None;
@@ -113,7 +116,8 @@ impl Cpu {
         Some(job.end)
     }
 
-    /// Forgets the message being served (its connection is gone); the time spent counts as busy.
+    /// Drops the message in service, because its connection is closed. The time spent counts as
+    /// busy.
     pub fn abandon(&mut self, now: u64) {
         if let Some(job) = self.current.take() {
             let end = job.end.min(now).max(job.start);
@@ -122,7 +126,7 @@ impl Cpu {
         }
     }
 
-    /// Nanoseconds spent serving, up to `now`.
+    /// The time spent in service until `now`, in nanoseconds.
     pub fn busy(&self, now: u64) -> u64 {
         let current = self.current.map_or(0, |job| now.clamp(job.start, job.end) - job.start);
         self.busy + current
@@ -133,7 +137,7 @@ impl Cpu {
 mod tests {
     use super::*;
 
-    /// Serves messages that arrive at given times; looks at the clock only at `wake_ups`.
+    /// Serves messages that arrive at given times, and reads the clock only at `wake_ups`.
     fn done_times(arrivals: &[u64], wake_ups: impl Iterator<Item = u64>) -> (Vec<u64>, u64) {
         let mut cpu = Cpu::new(ServiceTime { default: 125, by_type: vec![(7, 1000)] });
         let mut waiting = arrivals.iter().peekable();

@@ -1,10 +1,10 @@
-//! One controller's connection, as the switch sees it.
+//! The state that a switch keeps for the connection of one controller.
 
 use std::collections::VecDeque;
 
 use openflow::Version;
 
-/// Names a session of a [`Switch`](crate::Switch).
+/// The id of a session of a [`Switch`](crate::Switch).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionId(pub(crate) usize);
 
@@ -13,20 +13,20 @@ impl SessionId {
     pub const MAIN: SessionId = SessionId(0);
 }
 
-/// A controller's role (`OFPCR_ROLE_*`).
+/// The role of a controller (`OFPCR_ROLE_*`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Role {
-    /// Full access, like its equals.
+    /// Full access, as all controllers of this role have.
     #[default]
     Equal,
-    /// Full access; there is one at most.
+    /// Full access. At most one controller has this role.
     Master,
-    /// Reads only.
+    /// Read access only.
     Slave,
 }
 
-/// Which asynchronous messages a session gets: bit n is reason n; first as master or equal, then as
-/// slave (1.3, section 7.3.10).
+/// The asynchronous messages that a session gets (1.3, section 7.3.10). Bit n is reason n. The
+/// first mask is for master and equal, the second mask is for slave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AsyncMasks {
     pub(crate) packet_in: [u32; 2],
@@ -35,21 +35,22 @@ pub(crate) struct AsyncMasks {
 }
 
 impl Default for AsyncMasks {
-    /// Open vSwitch's: a slave hears of ports only; invalid TTLs are heard of on request.
+    /// The default of Open vSwitch: a slave gets PORT_STATUS only, and a controller gets PACKET_INs
+    /// for invalid TTLs only on request.
     fn default() -> Self {
         AsyncMasks { packet_in: [0b011, 0], port_status: [0b111, 0b111], flow_removed: [0b1111, 0] }
     }
 }
 
 pub(crate) struct Session {
-    /// Decided by HELLO.
+    /// The version that HELLO negotiated.
     pub(crate) version: Option<Version>,
     /// Bytes for the controller.
     pub(crate) out: Vec<u8>,
-    /// Bytes for the controller that leave later, with their times, ns.
+    /// Bytes that the switch sends to the controller later, with their times, ns.
     pub(crate) later: VecDeque<(u64, Vec<u8>)>,
     pub(crate) miss_send_len: u16,
-    /// Whether FLOW_MODs of 1.0 name their tables (Open vSwitch's extension).
+    /// Whether FLOW_MODs of 1.0 contain a table id (an extension of Open vSwitch).
     pub(crate) names_tables: bool,
     pub(crate) role: Role,
     pub(crate) masks: AsyncMasks,
@@ -73,20 +74,21 @@ impl Session {
         }
     }
 
-    /// A transaction id for a message of the switch's own. Asynchronous messages have 0, as in OVS.
+    /// Returns a transaction id for a request of the switch. Asynchronous messages have the id 0,
+    /// as in OVS.
     pub(crate) fn own_xid(&mut self) -> u32 {
         self.next_xid = self.next_xid.wrapping_add(1);
         self.next_xid
     }
 
-    /// Whether an asynchronous message with this reason is wanted.
+    /// Whether the session gets asynchronous messages with this reason.
     pub(crate) fn wants(&self, masks: [u32; 2], reason: u8) -> bool {
         let [as_master, as_slave] = masks;
         let mask = if self.role == Role::Slave { as_slave } else { as_master };
         mask & 1u32.checked_shl(reason.into()).unwrap_or(0) != 0
     }
 
-    /// Moves what is due by `now` to the output.
+    /// Moves the bytes that are due at `now` to the output.
     pub(crate) fn release(&mut self, now: u64) {
         while self.later.front().is_some_and(|(due, _)| *due <= now) {
             if let Some((_, bytes)) = self.later.pop_front() {

@@ -1,4 +1,4 @@
-//! A switch whose CPU takes its time, in virtual time: for tests of those who must live with one.
+//! A switch with a service time, in virtual time, for tests of the peers of a slow switch.
 
 use std::collections::VecDeque;
 
@@ -6,25 +6,25 @@ use crate::effects::Outcome;
 use crate::service::{Cpu, ServiceTime};
 use crate::switch::Switch;
 
-/// A [`Switch`] behind a queue: messages wait until its CPU has come to them.
+/// A [`Switch`] with a queue. Messages wait in the queue for the CPU.
 ///
-/// Over real sockets [`Runner::service`](crate::Runner::service) does the same, with the queue in
+/// [`Runner::service`](crate::Runner::service) does the same over real sockets, with the queue in
 /// the socket.
 pub struct SlowSwitch {
     switch: Switch,
     cpu: Cpu,
-    /// Messages with the times they came, ns.
+    /// The messages with their arrival times, ns.
     queue: VecDeque<(u64, Vec<u8>)>,
     serving: Option<Vec<u8>>,
 }
 
 impl SlowSwitch {
-    /// A switch with this service time.
+    /// Makes a switch with this service time.
     pub fn new(switch: Switch, service: ServiceTime) -> SlowSwitch {
         SlowSwitch::with_bucket(switch, service, 0)
     }
 
-    /// A switch that serves from a bucket of this number of tokens; see [`Cpu::with_bucket`]. 0 means no bucket.
+    /// Makes a switch with a bucket of this number of tokens; see [`Cpu::with_bucket`]. The value 0 means no bucket.
     pub fn with_bucket(switch: Switch, service: ServiceTime, tokens: u32) -> SlowSwitch {
         let cpu = Cpu::with_bucket(service, tokens);
         SlowSwitch { switch, cpu, queue: VecDeque::new(), serving: None }
@@ -35,29 +35,30 @@ impl SlowSwitch {
         &self.switch
     }
 
-    /// The switch behind the queue, for packets and ports: those do not wait.
+    /// The switch behind the queue, for packets and port changes, which do not wait.
     pub fn switch_mut(&mut self) -> &mut Switch {
         &mut self.switch
     }
 
-    /// A message of the controller arrives, and waits.
+    /// Adds a message of the controller to the queue.
     pub fn offer(&mut self, now: u64, frame: &[u8]) {
         self.queue.push_back((now, frame.to_vec()));
     }
 
-    /// How many messages wait or are being served.
+    /// The number of messages that wait or are in service.
     pub fn queued(&self) -> usize {
         self.queue.len() + usize::from(self.serving.is_some())
     }
 
-    /// Nanoseconds that the CPU was busy, up to `now`.
+    /// The time that the CPU was busy until `now`, in nanoseconds.
     pub fn busy(&self, now: u64) -> u64 {
         self.cpu.busy(now)
     }
 
-    /// Serves what can be served by `now`; answers and news are appended, in order.
+    /// Serves the messages that can be served until `now`. Appends replies and asynchronous
+    /// messages in order.
     ///
-    /// Each message takes effect at the moment its service ends, and entries expire in between.
+    /// Each message takes effect at the end of its service. Entries expire between messages.
     pub fn advance(&mut self, now: u64, out: &mut Vec<u8>) -> Outcome {
         let mut sum = Outcome::default();
         loop {
@@ -79,7 +80,7 @@ impl SlowSwitch {
         sum
     }
 
-    /// When [`SlowSwitch::advance`] next has something to do, ns.
+    /// The earliest time at which [`SlowSwitch::advance`] has work, ns.
     pub fn next_deadline(&self) -> Option<u64> {
         let serving = self.cpu.done_at();
         let waiting = self.queue.front().map(|(arrival, _)| *arrival);

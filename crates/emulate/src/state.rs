@@ -1,6 +1,7 @@
-//! All that a switch holds: its configuration, its datapath, a session for each controller, and the planted faults.
+//! The state of a switch: its configuration, its datapath, a session for each controller, and the planted faults.
 //!
-//! `v10` and `v13` carry out messages on it, [`dispatch`](crate::dispatch) chooses between them.
+//! The modules `v10` and `v13` execute messages on the state. [`dispatch`](crate::dispatch) selects
+//! the module.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -28,7 +29,7 @@ pub(crate) struct State {
     /// The largest generation id that a controller used in a role request.
     pub(crate) generation: Option<u64>,
     pub(crate) sessions: Vec<Option<Session>>,
-    /// FLOW_MODs that a lying switch has yet to apply: when, for whom, and the message.
+    /// The FLOW_MODs that a fault delays: time of execution, session, request and message.
     pub(crate) unapplied: VecDeque<(u64, SessionId, FlowRequest, Vec<u8>)>,
 }
 
@@ -60,7 +61,7 @@ impl State {
         }
     }
 
-    /// Replaces the planted faults; their counts begin again at zero.
+    /// Replaces the planted faults. Their counters start again at zero.
     pub(crate) fn plant(&mut self, faults: Vec<Fault>) {
         self.faults = Faults::new(faults);
         self.datapath.drops_changed_packets = self.faults.drops_changed_packets();
@@ -97,14 +98,14 @@ impl State {
         sessions.filter_map(|(index, session)| Some((SessionId(index), session.as_mut()?)))
     }
 
-    /// Appends a whole answer through `write`. What does not fit in a message is not sent.
+    /// Appends a whole reply through `write`. A reply that does not fit in a message is not sent.
     pub(crate) fn reply<E>(
         &mut self,
         id: SessionId,
         write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
     ) {
         if let Some(session) = self.session(id) {
-            // The writers leave the buffer as it was when they fail.
+            // A writer that fails does not change the buffer.
             let _ = write(&mut session.out);
         }
     }
@@ -116,7 +117,8 @@ impl State {
     }
 
     pub(crate) fn refuse(&mut self, request: &Request<'_>, version: Version, code: ErrorCode) {
-        /// As much of the message as both versions ask for at least, and as Open vSwitch sends.
+        /// The number of bytes of the message that both versions require at least, and that Open
+        /// vSwitch sends.
         const DATA: usize = 64;
         let data = request.frame.get(..DATA).unwrap_or(request.frame);
         let error = error::Error { code: refusal::for_version(code, version), data };
@@ -124,7 +126,8 @@ impl State {
         self.reply(request.session, |out| error.write_message(version, xid, out));
     }
 
-    /// Does a FLOW_MOD now, or queues it if the switch lies about barriers.
+    /// Executes a FLOW_MOD now, or queues the FLOW_MOD if the fault [`Fault::BarrierLies`] is
+    /// planted.
     pub(crate) fn flow_mod(
         &mut self,
         request: &Request<'_>,
@@ -145,7 +148,7 @@ impl State {
         }
     }
 
-    /// Applies the FLOW_MODs that a lying switch put off until now.
+    /// Executes the delayed FLOW_MODs that are due at `now`.
     pub(crate) fn apply_due(&mut self, now: u64, effects: &mut Effects) {
         while self.unapplied.front().is_some_and(|(due, ..)| *due <= now) {
             let Some((due, session, flow, frame)) = self.unapplied.pop_front() else { return };
@@ -159,7 +162,8 @@ impl State {
         }
     }
 
-    /// Spoils the answer that begins at `start` of the output, as planted; whether to cut.
+    /// Applies the planted faults to the reply that begins at `start` of the output. Returns
+    /// whether the switch must close the connection.
     pub(crate) fn spoil_reply(&mut self, now: u64, id: SessionId, start: usize) -> bool {
         let Some(session) = self.sessions.get_mut(id.0).and_then(Option::as_mut) else {
             return false;
@@ -187,7 +191,7 @@ impl State {
     }
 }
 
-/// Takes the statistics replies behind `start` out of the output, to leave one after another.
+/// Takes the statistics replies from `start` on out of the output, to send them one after another.
 fn postpone_statistics(session: &mut Session, now: u64, start: usize, interval: u64) {
     let answers = session.out.split_off(start);
     let mut rest = answers.as_slice();

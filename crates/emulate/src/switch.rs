@@ -1,4 +1,4 @@
-//! The emulated switch: sans-I/O, and with the caller's time.
+//! The emulated switch, without I/O and with a time that the caller gives.
 
 use std::collections::BTreeSet;
 
@@ -16,16 +16,16 @@ use crate::table::{Flow, FlowTable};
 
 /// An OpenFlow switch without sockets and without a clock.
 ///
-/// Times are nanoseconds since any moment, and may not go back. The caller carries bytes: what
-/// [`Switch::connect`], [`Switch::handle_message`], [`Switch::receive_packet`] and [`Switch::tick`]
-/// append to `out` is for the controller. A switch with several controllers has a session for each:
-/// [`Switch::open_session`].
+/// Times are nanoseconds since any moment, and may not go back. The caller sends the bytes to the
+/// controller that [`Switch::connect`], [`Switch::handle_message`], [`Switch::receive_packet`] and
+/// [`Switch::tick`] append to `out`. A switch with several controllers has a session for each
+/// controller: [`Switch::open_session`].
 pub struct Switch {
     state: State,
 }
 
 impl Switch {
-    /// A switch that nobody is connected to.
+    /// Makes a switch without connections.
     pub fn new(config: Config) -> Switch {
         Switch { state: State::new(config) }
     }
@@ -35,7 +35,7 @@ impl Switch {
         self.state.config.dpid
     }
 
-    /// What the switch was made of.
+    /// The configuration of the switch.
     pub fn config(&self) -> &Config {
         &self.state.config
     }
@@ -65,21 +65,21 @@ impl Switch {
         self.state.datapath.groups.len()
     }
 
-    /// The faults in force.
+    /// The planted faults.
     pub fn faults(&self) -> &[Fault] {
         self.state.faults.planted()
     }
 
-    /// Replaces the planted faults; their counts begin again at zero.
+    /// Replaces the planted faults. Their counters start again at zero.
     pub fn plant(&mut self, faults: Vec<Fault>) {
         self.state.plant(faults);
     }
 }
 
-/// The one controller, which is the usual case.
+/// Functions for a switch with one controller, which is the usual case.
 impl Switch {
-    /// A connection to the controller begins: appends HELLO. State of an earlier one is forgotten;
-    /// the flow tables stay.
+    /// Begins a connection to the controller, and appends HELLO. The switch deletes the state of an
+    /// earlier connection, but keeps its flow tables.
     pub fn connect(&mut self, out: &mut Vec<u8>) {
         if let Some(place) = self.state.sessions.first_mut() {
             *place = Some(Session::new());
@@ -87,17 +87,17 @@ impl Switch {
         self.with_main(out, |switch| switch.state.greet(SessionId::MAIN));
     }
 
-    /// The version agreed on with the controller.
+    /// The version that was negotiated with the controller.
     pub fn version(&self) -> Option<Version> {
         self.state.session_ref(SessionId::MAIN).and_then(|session| session.version)
     }
 
-    /// Handles one whole OpenFlow message of the controller and appends the answers.
+    /// Handles one whole OpenFlow message of the controller and appends the replies.
     pub fn handle_message(&mut self, now: u64, frame: &[u8], out: &mut Vec<u8>) -> Outcome {
         self.with_main(out, |switch| switch.handle_on(now, SessionId::MAIN, frame))
     }
 
-    /// A packet arrives at a port. PACKET_INs are appended.
+    /// Processes a packet that arrives at a port. Appends PACKET_INs.
     pub fn receive_packet(
         &mut self,
         now: u64,
@@ -108,22 +108,22 @@ impl Switch {
         self.with_main(out, |switch| switch.receive(now, in_port, frame))
     }
 
-    /// Time passes: entries expire, delayed answers leave.
+    /// Advances the time: entries expire, and delayed replies are sent.
     pub fn tick(&mut self, now: u64, out: &mut Vec<u8>) -> Outcome {
         self.with_main(out, |switch| switch.advance(now))
     }
 
-    /// A port's link goes up or down; appends PORT_STATUS if that is a change.
+    /// Sets a port's link up or down. Appends PORT_STATUS if the state changes.
     pub fn set_port_up(&mut self, number: u32, up: bool, out: &mut Vec<u8>) {
         self.with_main(out, |switch| switch.set_link(number, up));
     }
 
-    /// Adds a port, in place of one with its number; appends PORT_STATUS.
+    /// Adds a port, or replaces the port with the same number. Appends PORT_STATUS.
     pub fn add_port(&mut self, now: u64, port: PortConfig, out: &mut Vec<u8>) {
         self.with_main(out, |switch| switch.plug(now, port));
     }
 
-    /// Removes a port; appends PORT_STATUS if there was one.
+    /// Removes a port. Appends PORT_STATUS if the port existed.
     pub fn remove_port(&mut self, number: u32, out: &mut Vec<u8>) {
         self.with_main(out, |switch| switch.unplug(number));
     }
@@ -143,9 +143,10 @@ impl Switch {
     }
 }
 
-/// Several controllers: each has a session with its own output.
+/// Functions for a switch with several controllers. Each controller has a session with its own
+/// output.
 impl Switch {
-    /// A further controller connects; its HELLO waits in its output.
+    /// Opens a session for a further controller. The output of the session contains the HELLO.
     pub fn open_session(&mut self) -> SessionId {
         let free =
             self.state.sessions.iter().skip(1).position(Option::is_none).map(|index| index + 1);
@@ -158,19 +159,21 @@ impl Switch {
         SessionId(index)
     }
 
-    /// A controller is gone. The main session then waits for [`Switch::connect`], others are over.
+    /// Closes the session of a controller. The main session then waits for [`Switch::connect`].
+    /// Other sessions end.
     pub fn close_session(&mut self, id: SessionId) {
         if let Some(place) = self.state.sessions.get_mut(id.0) {
             *place = (id == SessionId::MAIN).then(Session::new);
         }
     }
 
-    /// What is to be sent to this controller; the caller takes it.
+    /// The bytes to send to this controller. The caller takes the bytes out.
     pub fn output(&mut self, id: SessionId) -> Option<&mut Vec<u8>> {
         self.state.session(id).map(|session| &mut session.out)
     }
 
-    /// As [`Switch::handle_message`], for any session. News for other controllers waits in theirs.
+    /// Handles a message as [`Switch::handle_message`] does, for any session. Messages for other
+    /// controllers wait in the outputs of their sessions.
     pub fn handle_on(&mut self, now: u64, id: SessionId, frame: &[u8]) -> Outcome {
         let mut effects = Effects::default();
         self.state.apply_due(now, &mut effects);
@@ -189,7 +192,8 @@ impl Switch {
         Outcome { disconnect, ..dispatch::deliver(&mut self.state, Some(id), effects) }
     }
 
-    /// As [`Switch::receive_packet`], with the PACKET_INs in the sessions' outputs.
+    /// Processes a packet as [`Switch::receive_packet`] does, with the PACKET_INs in the outputs of
+    /// the sessions.
     pub fn receive(&mut self, now: u64, in_port: u32, frame: &[u8]) -> Outcome {
         let mut effects = Effects::default();
         self.state.apply_due(now, &mut effects);
@@ -198,7 +202,7 @@ impl Switch {
         dispatch::deliver(&mut self.state, None, effects)
     }
 
-    /// As [`Switch::tick`], for all sessions.
+    /// Advances the time as [`Switch::tick`] does, for all sessions.
     pub fn advance(&mut self, now: u64) -> Outcome {
         let mut effects = Effects::default();
         self.state.apply_due(now, &mut effects);
@@ -209,7 +213,8 @@ impl Switch {
         dispatch::deliver(&mut self.state, None, effects)
     }
 
-    /// When [`Switch::tick`] may next have something to do, ns. It can be early, never late.
+    /// The earliest time at which [`Switch::tick`] may have work, ns. The time can be too early,
+    /// but never too late.
     pub fn next_deadline(&self) -> Option<u64> {
         let expiries = self.state.datapath.tables.iter().filter_map(FlowTable::next_expiry);
         let delayed =
@@ -218,12 +223,13 @@ impl Switch {
         expiries.chain(delayed).chain(unapplied).min()
     }
 
-    /// From now on NORMAL is a repeater: it learns nothing, and sends by all of these ports but the one that a packet came by.
+    /// Makes NORMAL a repeater from now on. NORMAL then learns nothing, and sends a packet to all of these ports except
+    /// its ingress port.
     pub fn repeat_by(&mut self, ports: BTreeSet<u32>) {
         self.state.datapath.repeats = Some(ports);
     }
 
-    /// As [`Switch::set_port_up`], for all sessions.
+    /// Sets a link up or down as [`Switch::set_port_up`] does, for all sessions.
     pub fn set_link(&mut self, number: u32, up: bool) {
         let mut effects = Effects::default();
         if let Some(port) = self.state.datapath.ports.get_mut(&number)
@@ -236,15 +242,15 @@ impl Switch {
         dispatch::deliver(&mut self.state, None, effects);
     }
 
-    /// Sets the [`port_config`](crate::port_config) bits of a port, as an administrator at the switch
-    /// would: nobody is told.
+    /// Sets the [`port_config`](crate::port_config) bits of a port, as a local administrator does. The switch sends no
+    /// PORT_STATUS.
     pub fn set_port_config(&mut self, number: u32, bits: u32) {
         if let Some(port) = self.state.datapath.ports.get_mut(&number) {
             port.config = bits;
         }
     }
 
-    /// As [`Switch::add_port`], for all sessions.
+    /// Adds a port as [`Switch::add_port`] does, for all sessions.
     pub fn plug(&mut self, now: u64, port: PortConfig) {
         let port = Port::new(now, port);
         self.state.datapath.ports.insert(port.made.number, port.clone());
@@ -256,7 +262,7 @@ impl Switch {
         );
     }
 
-    /// As [`Switch::remove_port`], for all sessions.
+    /// Removes a port as [`Switch::remove_port`] does, for all sessions.
     pub fn unplug(&mut self, number: u32) {
         if let Some(port) = self.state.datapath.ports.remove(&number) {
             self.state.datapath.stations.retain(|_, known| *known != number);

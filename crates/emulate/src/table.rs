@@ -1,4 +1,5 @@
-//! One flow table: entries, their counters and time-outs, and the index that finds the best.
+//! One flow table: entries with counters and timeouts, and the index that finds the entry of
+//! highest priority.
 
 use std::sync::Arc;
 
@@ -8,15 +9,15 @@ use crate::action::Instructions;
 
 /// Flags of a flow entry (1.3's `OFPFF_*`; the first two are also 1.0's).
 pub mod flags {
-    /// Tell the controller when the entry goes.
+    /// The switch sends FLOW_REMOVED when the entry is removed.
     pub const SEND_FLOW_REM: u16 = 1 << 0;
-    /// Refuse an entry that overlaps one of the same priority.
+    /// The switch refuses the entry if the entry overlaps another entry of the same priority.
     pub const CHECK_OVERLAP: u16 = 1 << 1;
-    /// Start the counters again at zero.
+    /// The counters start again at zero.
     pub const RESET_COUNTS: u16 = 1 << 2;
-    /// Do not count packets.
+    /// The switch does not count the packets of the entry.
     pub const NO_PKT_COUNTS: u16 = 1 << 3;
-    /// Do not count bytes.
+    /// The switch does not count the bytes of the entry.
     pub const NO_BYT_COUNTS: u16 = 1 << 4;
 }
 
@@ -25,34 +26,35 @@ const SECOND: u64 = 1_000_000_000;
 /// A flow entry.
 #[derive(Clone, Debug)]
 pub struct Flow {
-    /// Packets that it is for.
+    /// The match of the entry.
     pub match_: Match,
-    /// Rank among the entries of its table.
+    /// The priority of the entry in its table.
     pub priority: u16,
-    /// The controller's mark.
+    /// The cookie that the controller chose.
     pub cookie: u64,
-    /// Seconds without a packet after which it goes; 0 is never.
+    /// The idle timeout in seconds; 0 means no timeout.
     pub idle_timeout: u16,
-    /// Seconds after which it goes; 0 is never.
+    /// The hard timeout in seconds; 0 means no timeout.
     pub hard_timeout: u16,
-    /// [`flags`].
+    /// The [`flags`] of the entry.
     pub flags: u16,
-    /// What is done with its packets.
+    /// The instructions for packets that match.
     pub instructions: Arc<Instructions>,
-    /// When it was added, ns.
+    /// The time when the entry was added, ns.
     pub created: u64,
-    /// When the last packet came (or it was added or modified), ns.
+    /// The time of the last packet, or of the addition if no packet came, ns.
     pub used: u64,
-    /// When it was added or last modified, ns: the hard time-out runs from here.
+    /// The time of the addition or of the last modification, ns. The hard timeout starts at this
+    /// time.
     pub modified: u64,
-    /// Packets.
+    /// The number of packets that matched.
     pub packets: u64,
-    /// Bytes.
+    /// The number of bytes of these packets.
     pub bytes: u64,
 }
 
 impl Flow {
-    /// When it will go if no packet comes, ns.
+    /// The time when the entry expires if no packet matches, ns.
     fn deadline(&self) -> Option<u64> {
         let after = |since: u64, seconds: u16| {
             (seconds != 0).then(|| since.saturating_add(u64::from(seconds) * SECOND))
@@ -72,21 +74,21 @@ impl Flow {
     }
 }
 
-/// Why an entry went, as FLOW_REMOVED says it.
+/// The reason of a FLOW_REMOVED.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Removed {
-    /// No packet for its idle time-out.
+    /// No packet matched the entry during its idle timeout.
     IdleTimeout,
-    /// Its hard time-out passed.
+    /// The hard timeout of the entry passed.
     HardTimeout,
-    /// A controller deleted it.
+    /// A controller deleted the entry.
     Delete,
-    /// Its group was deleted.
+    /// A controller deleted a group that the entry uses.
     GroupDelete,
 }
 
 impl Removed {
-    /// `OFPRR_*`.
+    /// The number of the reason (`OFPRR_*`).
     pub fn code(self) -> u8 {
         match self {
             Removed::IdleTimeout => 0,
@@ -103,16 +105,16 @@ pub(crate) struct FlowTable {
     slots: Vec<Option<(EntryId, Flow)>>,
     free: Vec<usize>,
     max_flows: usize,
-    /// No entry expires before this.
+    /// No entry expires before this time.
     next_expiry: Option<u64>,
     /// Packets looked up.
     pub lookups: u64,
-    /// Packets that an entry was found for.
+    /// Packets that matched an entry.
     pub matched: u64,
 }
 
 impl FlowTable {
-    /// An empty table with room for `max_flows`.
+    /// Makes an empty table with room for `max_flows` entries.
     pub(crate) fn new(max_flows: usize) -> FlowTable {
         FlowTable {
             index: Classifier::new(),
@@ -125,7 +127,7 @@ impl FlowTable {
         }
     }
 
-    /// How many entries fit.
+    /// The number of entries that fit.
     pub(crate) fn max_flows(&self) -> usize {
         self.max_flows
     }
@@ -135,7 +137,7 @@ impl FlowTable {
         self.slots.len() - self.free.len()
     }
 
-    /// Whether no entry fits any more.
+    /// Whether the table is full.
     pub(crate) fn is_full(&self) -> bool {
         self.len() >= self.max_flows
     }
@@ -171,7 +173,7 @@ impl FlowTable {
         self.index.overlapping(match_).any(|entry| entry.priority == u32::from(priority))
     }
 
-    /// Adds an entry, in place of one with the same match and priority.
+    /// Adds an entry, or replaces the entry with the same match and priority.
     pub(crate) fn insert(&mut self, flow: Flow) {
         self.next_expiry = earlier(self.next_expiry, flow.deadline());
         if let Some(old) = self.find_strict(&flow.match_, flow.priority) {
@@ -186,7 +188,7 @@ impl FlowTable {
         }
     }
 
-    /// Calls `edit` for every entry that `wanted` accepts; says how many.
+    /// Calls `edit` for every entry that `wanted` accepts. Returns the number of these entries.
     pub(crate) fn modify(
         &mut self,
         wanted: impl Fn(&Flow) -> bool,
@@ -213,7 +215,7 @@ impl FlowTable {
         }
     }
 
-    /// Removes the entries whose time is over.
+    /// Removes the entries that reached a timeout.
     pub(crate) fn expire(&mut self, now: u64, mut removed: impl FnMut(Flow, Removed)) {
         if self.next_expiry.is_none_or(|expiry| expiry > now) {
             return;
@@ -232,7 +234,7 @@ impl FlowTable {
     }
 }
 
-/// Nanoseconds as the wire has them: whole seconds, and nanoseconds beyond.
+/// Converts nanoseconds to the form on the wire: whole seconds, and the remaining nanoseconds.
 pub(crate) fn seconds(nanoseconds: u64) -> (u32, u32) {
     ((nanoseconds / SECOND) as u32, (nanoseconds % SECOND) as u32)
 }

@@ -1,25 +1,26 @@
-//! What emulated controllers do.
+//! The behaviours of emulated controllers.
 
-/// What a controller does with its switches. ECHO is answered by all.
+/// The behaviour of a controller towards its switches. Every controller answers ECHO_REQUEST.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Behaviour {
-    /// Nothing but the handshake.
+    /// The controller does only the handshake.
     Silent,
-    /// Floods every packet.
+    /// The controller floods every packet.
     Hub,
-    /// Learns where stations are and installs an entry (in port, destination) for each pair; floods
-    /// what it does not know.
+    /// The controller learns the ports of stations and installs an entry (ingress port,
+    /// destination) for each pair. The controller floods packets to unknown destinations.
     LearningSwitch {
-        /// Idle time-out of the entries, seconds; 0 is never.
+        /// The idle timeout of the entries, in seconds; 0 means no timeout.
         idle_timeout: u16,
     },
-    /// Sends every packet back out of the port it came from, by a PACKET_OUT.
+    /// The controller sends every packet back to its ingress port by a PACKET_OUT.
     Reflector,
-    /// After the handshake and after every PACKET_IN: the next of [`malformed_messages`](crate::controller::malformed_messages).
+    /// The controller sends the next of [`malformed_messages`](crate::controller::malformed_messages) after the
+    /// handshake and after every PACKET_IN.
     Malformed,
-    /// Sends one message over and over, from the end of the handshake on.
+    /// The controller sends one message again and again from the end of the handshake on.
     Storm {
-        /// A whole frame of the version spoken; its xid is counted up.
+        /// A whole frame of the negotiated version. The controller increments its xid.
         frame: Vec<u8>,
         /// Messages per second to each switch.
         per_second: u32,

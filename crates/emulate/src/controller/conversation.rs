@@ -1,4 +1,4 @@
-//! A controller's talk with one switch.
+//! Exchanges the messages of a controller with one switch.
 
 use hashbrown::HashMap;
 use openflow::hello::{Hello, negotiate};
@@ -14,15 +14,15 @@ pub(super) struct Conversation {
     dpid: Option<u64>,
     stations: HashMap<[u8; 6], u32>,
     next_xid: u32,
-    /// How many malformed messages were sent.
+    /// The number of malformed messages sent.
     malformed: usize,
-    /// When the handshake was complete, ns, and how many messages the storm sent since.
+    /// The end of the handshake, ns, and the number of messages that the storm sent since then.
     storm: (u64, u64),
 }
 
 const MULTICAST: u8 = 0x01;
 const SECOND: u128 = 1_000_000_000;
-/// At most so many messages of a storm are appended at once: a late tick catches up in steps.
+/// The maximum number of storm messages that one tick appends. A late tick sends the rest in steps.
 const STORM_STEP: u64 = 1024;
 
 impl Conversation {
@@ -43,7 +43,7 @@ impl Conversation {
         Some((self.dpid?, self.version?))
     }
 
-    /// Handles a message; `false` if there is no version in common.
+    /// Handles a message. Returns `false` if there is no version in common.
     pub(super) fn handle(
         &mut self,
         behaviour: &Behaviour,
@@ -66,7 +66,7 @@ impl Conversation {
             }
             Heard::EchoRequest(data) => {
                 let echo = |out: &mut Vec<u8>| out.extend_from_slice(data);
-                // It came in a frame, so it fits in one.
+                // The data came in a frame, so the data fits in a frame.
                 let _ = frame::write(version, ECHO_REPLY, xid, out, echo);
             }
             Heard::PacketIn(packet) => self.decide(behaviour, version, &packet, out),
@@ -89,12 +89,13 @@ impl Conversation {
         };
         self.version = Some(version);
         let xid = self.xid();
-        // So does a message without a body.
+        // A message without a body always fits.
         let _ = frame::write(version, FEATURES_REQUEST, xid, out, |_| {});
         true
     }
 
-    /// The handshake is complete. A 1.3 switch drops what it has no entry for, unless told.
+    /// Sends the first messages after the handshake. A 1.3 switch drops packets without an entry,
+    /// so the controller installs a table-miss entry.
     fn settle(&mut self, behaviour: &Behaviour, version: Version, out: &mut Vec<u8>) {
         let wants_packets = !matches!(behaviour, Behaviour::Silent | Behaviour::Storm { .. });
         if wants_packets && version == Version::V1_3 {
@@ -172,7 +173,7 @@ impl Conversation {
         self.malformed += 1;
     }
 
-    /// Sends what a storm has to send by `now`.
+    /// Sends the messages of a storm that are due at `now`.
     pub(super) fn tick(&mut self, behaviour: &Behaviour, now: u64, out: &mut Vec<u8>) {
         let Behaviour::Storm { frame: template, per_second } = behaviour else { return };
         if self.dpid.is_none() {
@@ -212,6 +213,6 @@ impl Conversation {
 const ECHO_REPLY: u8 = 3;
 const FEATURES_REQUEST: u8 = 5;
 
-/// Reserved ports, as 1.3 numbers them.
+/// Reserved ports, with the numbers of 1.3.
 const FLOOD: u32 = crate::action::port::FLOOD;
 const IN_PORT: u32 = crate::action::port::IN_PORT;

@@ -1,6 +1,6 @@
-//! What messages of a switch are to a controller, in either version.
+//! The messages of a switch that a controller evaluates, in one form for both versions.
 
-/// A PACKET_IN in either version.
+/// A PACKET_IN of 1.0 or 1.3.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PacketIn<'a> {
     pub(super) buffer_id: u32,
@@ -8,7 +8,7 @@ pub(super) struct PacketIn<'a> {
     pub(super) data: &'a [u8],
 }
 
-/// What a message of a switch is to a controller.
+/// A message of a switch, for a controller.
 pub(super) enum Heard<'a> {
     Features { dpid: u64 },
     PacketIn(PacketIn<'a>),

@@ -1,8 +1,10 @@
-//! Messages that are wrong, each in one way; every one can be cut out of the stream.
+//! Malformed messages, each with one error. A receiver can find the end of every message in the
+//! stream.
 
 use openflow::Version;
 
-/// What is wrong, and the frame. Lengths in headers are true, so that the stream goes on behind.
+/// Returns a description of the error and the frame, for each message. The lengths in headers are
+/// correct, so the receiver finds the next message.
 pub fn malformed_messages(version: Version) -> Vec<(&'static str, Vec<u8>)> {
     let v = version.0;
     let is_v10 = version == Version::V1_0;
@@ -34,7 +36,7 @@ fn frame(version: u8, type_: u8, body: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// A FLOW_MOD that is right up to its action's length field.
+/// A FLOW_MOD that is correct except for the length field of its action.
 fn long_action(version: Version) -> Vec<u8> {
     const OUTPUT_OF_LENGTH_800: [u8; 8] = [0, 0, 0x03, 0x20, 0, 1, 0, 0];
     if version == Version::V1_0 {

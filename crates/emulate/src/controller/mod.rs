@@ -1,7 +1,8 @@
-//! Emulated controllers: what a network's brain does, or what a bad one does to it.
+//! Emulates controllers, such as a hub, a learning switch, and controllers that send faulty
+//! messages or too many messages.
 //!
-//! [`Controller`] is sans-I/O, like the switch: connections are numbers, time is an argument. The
-//! runner beside it, [`ControllerRunner`], gives it sockets.
+//! [`Controller`] has no I/O, like the emulated switch: connections are numbers, and the time is an
+//! argument. [`ControllerRunner`] runs a controller on sockets.
 
 mod behaviour;
 mod conversation;

@@ -1,4 +1,4 @@
-//! A controller without sockets: connections are numbers, time is an argument.
+//! A controller without sockets: connections are numbers, and the time is an argument.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,11 @@ use openflow::{Version, VersionSet};
 use super::behaviour::Behaviour;
 use super::conversation::Conversation;
 
-/// Names a switch's connection to a [`Controller`].
+/// The id of a switch's connection to a [`Controller`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ConnectionId(pub u64);
 
-/// A controller of any number of switches, without sockets.
+/// A controller for any number of switches, without sockets.
 pub struct Controller {
     behaviour: Behaviour,
     versions: VersionSet,
@@ -20,12 +20,12 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// A controller that speaks these versions.
+    /// Makes a controller that offers these versions.
     pub fn new(behaviour: Behaviour, versions: VersionSet) -> Controller {
         Controller { behaviour, versions, conversations: BTreeMap::new(), next: 0 }
     }
 
-    /// A switch connects: appends HELLO.
+    /// Adds the connection of a switch, and appends HELLO.
     pub fn connect(&mut self, out: &mut Vec<u8>) -> ConnectionId {
         let id = ConnectionId(self.next);
         self.next += 1;
@@ -34,13 +34,13 @@ impl Controller {
         id
     }
 
-    /// A switch's connection is over.
+    /// Removes the connection of a switch.
     pub fn disconnect(&mut self, id: ConnectionId) {
         self.conversations.remove(&id);
     }
 
-    /// Handles one whole message of a switch and appends the answers. `false` if the connection
-    /// must be cut (no version in common).
+    /// Handles one whole message of a switch and appends the replies. Returns `false` if the
+    /// controller must close the connection (no version in common).
     pub fn handle_message(
         &mut self,
         now: u64,
@@ -56,19 +56,19 @@ impl Controller {
         }
     }
 
-    /// What a storm sends to a switch by `now`.
+    /// Appends the messages of a storm that are due for a switch at `now`.
     pub fn tick(&mut self, now: u64, id: ConnectionId, out: &mut Vec<u8>) {
         if let Some(conversation) = self.conversations.get_mut(&id) {
             conversation.tick(&self.behaviour, now, out);
         }
     }
 
-    /// When [`Controller::tick`] may next have something to send to a switch, ns.
+    /// The earliest time at which [`Controller::tick`] may have messages for a switch, ns.
     pub fn next_deadline(&self, id: ConnectionId) -> Option<u64> {
         self.conversations.get(&id)?.next_deadline(&self.behaviour)
     }
 
-    /// The switches whose handshake is complete: datapath id and version.
+    /// The switches with a complete handshake: connection, datapath id and version.
     pub fn switches(&self) -> impl Iterator<Item = (ConnectionId, u64, Version)> {
         self.conversations.iter().filter_map(|(id, conversation)| {
             let (dpid, version) = conversation.established()?;

@@ -1,4 +1,4 @@
-//! A controller on a real socket: one thread, one listener, any number of switches.
+//! Runs a controller on a real socket, with one thread, one listener and any number of switches.
 //!
 //! ```text
 //!  caller                         thread "controller"
@@ -21,19 +21,19 @@ use super::model::{ConnectionId, Controller};
 use crate::error::Error;
 use crate::runner::Line;
 
-/// How a controller treats its sockets, whatever it says.
+/// How a controller reads and writes its sockets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Manner {
-    /// As it should be.
+    /// The controller reads and writes normally.
     #[default]
     Polite,
-    /// Says HELLO and never reads anything.
+    /// The controller sends HELLO and never reads.
     NeverReads,
-    /// Writes one byte at a time.
+    /// The controller writes one byte at a time.
     OneByteAtATime,
 }
 
-/// A controller to be; [`ControllerRunner::start`] sets it going.
+/// The configuration of a controller. [`ControllerRunner::start`] starts the controller.
 pub struct ControllerRunner {
     behaviour: Behaviour,
     versions: VersionSet,
@@ -43,7 +43,7 @@ pub struct ControllerRunner {
 }
 
 impl ControllerRunner {
-    /// A controller that speaks 1.0 and 1.3.
+    /// Configures a controller that offers 1.0 and 1.3.
     pub fn new(behaviour: Behaviour) -> ControllerRunner {
         ControllerRunner {
             behaviour,
@@ -54,35 +54,35 @@ impl ControllerRunner {
         }
     }
 
-    /// The versions that it speaks.
+    /// Sets the offered versions.
     #[must_use]
     pub fn versions(mut self, versions: VersionSet) -> ControllerRunner {
         self.versions = versions;
         self
     }
 
-    /// How it treats its sockets.
+    /// Sets how the controller reads and writes its sockets.
     #[must_use]
     pub fn manner(mut self, manner: Manner) -> ControllerRunner {
         self.manner = manner;
         self
     }
 
-    /// The identity for an `ssl:` address.
+    /// Sets the TLS identity for an `ssl:` address.
     #[must_use]
     pub fn tls(mut self, tls: Tls) -> ControllerRunner {
         self.tls = Some(tls);
         self
     }
 
-    /// How connections are set up.
+    /// Sets the options of connections.
     #[must_use]
     pub fn options(mut self, options: Options) -> ControllerRunner {
         self.options = options;
         self
     }
 
-    /// Listens and starts the thread. With port 0 the kernel chooses.
+    /// Listens and starts the thread. With port 0 the kernel chooses the port.
     pub fn start(self, address: Address) -> Result<RunningController, Error> {
         let mut event_loop = EventLoop::new()?;
         let mut listener = Listener::bind(&address, self.tls.as_ref(), self.options)?;
@@ -108,20 +108,20 @@ impl ControllerRunner {
     }
 }
 
-/// What a running controller has done so far.
+/// The counters of a running controller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ControllerCounters {
-    /// Switches whose handshake is complete now.
+    /// The current number of switches with a complete handshake.
     pub switches: u64,
-    /// Connections accepted so far.
+    /// The number of accepted connections.
     pub connections: u64,
-    /// Messages received.
+    /// The number of received messages.
     pub received: u64,
-    /// PACKET_INs among them.
+    /// The number of received PACKET_INs.
     pub packet_ins: u64,
-    /// ERRORs among them.
+    /// The number of received ERRORs.
     pub errors: u64,
-    /// Messages sent.
+    /// The number of sent messages.
     pub sent: u64,
 }
 
@@ -136,7 +136,7 @@ struct Shared {
     sent: AtomicU64,
 }
 
-/// A controller in motion. Dropping it stops it.
+/// A running controller. Dropping the value stops the controller.
 pub struct RunningController {
     address: Address,
     waker: Waker,
@@ -145,12 +145,12 @@ pub struct RunningController {
 }
 
 impl RunningController {
-    /// Where it listens.
+    /// The address on which the controller listens.
     pub fn address(&self) -> Address {
         self.address
     }
 
-    /// What it has done so far. Takes no lock.
+    /// Returns the counters, without a lock.
     pub fn counters(&self) -> ControllerCounters {
         let shared = &self.shared;
         ControllerCounters {
@@ -163,7 +163,7 @@ impl RunningController {
         }
     }
 
-    /// Waits until the counters are as wanted, looking once a millisecond.
+    /// Waits until the counters meet the condition. The condition is tested once per millisecond.
     pub fn wait_for(
         &self,
         what: &str,
@@ -184,7 +184,7 @@ impl RunningController {
         }
     }
 
-    /// Stops; tells what went wrong if the thread ended early.
+    /// Stops the controller. Returns the error of the thread if the thread ended early.
     pub fn stop(mut self) -> Result<(), Error> {
         self.end().ok_or(Error::Stopped)?
     }
@@ -217,15 +217,16 @@ struct Worker {
 struct Peer {
     id: ConnectionId,
     line: Line,
-    /// What is to be written one byte at a time.
+    /// The bytes that the controller still has to write one at a time.
     drip: Vec<u8>,
 }
 
-/// When to accept again after that failed.
+/// The time after a failed accept until the next accept.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
-/// Messages of one switch handled before others have their turn.
+/// The maximum number of messages of one switch that one turn handles.
 const MESSAGES_PER_TURN: usize = 256;
-/// Bytes waiting to be written one at a time, beyond which nothing more is read.
+/// The maximum number of waiting bytes of [`Manner::OneByteAtATime`]. The controller reads no
+/// messages above this limit.
 const MAX_DRIP: usize = 1 << 20;
 const PACKET_IN: u8 = 10;
 const ERROR: u8 = 1;
@@ -252,7 +253,7 @@ impl Worker {
         self.started.elapsed().as_nanos() as u64
     }
 
-    /// How long the poller may wait.
+    /// The maximum wait of the poller.
     fn limit(&mut self) -> Option<Duration> {
         if std::mem::take(&mut self.unfinished) {
             return Some(Duration::ZERO);
@@ -269,7 +270,7 @@ impl Worker {
         }
     }
 
-    /// Takes the connections that wait.
+    /// Accepts the waiting connections.
     fn accept(&mut self) {
         loop {
             match self.listener.accept() {
@@ -283,7 +284,8 @@ impl Worker {
                 }
                 Ok(None) => return,
                 Err(_) => {
-                    // Out of descriptors, say: ask again.
+                    // For example, the process has no file descriptors left. The controller accepts
+                    // again later.
                     let later = self.event_loop.now() + ACCEPT_AGAIN;
                     return self.event_loop.set_timer(TimerKey(0), later);
                 }
@@ -306,7 +308,7 @@ impl Worker {
         self.shared.switches.store(self.controller.switches().count() as u64, Relaxed);
     }
 
-    /// One switch's turn; `false` when its connection is over.
+    /// Handles messages of one switch. Returns `false` if its connection has ended.
     fn serve(&mut self, index: usize) -> bool {
         let now = self.now();
         let mut out = Vec::new();

@@ -1,4 +1,4 @@
-//! What the emulated controllers say and hear in 1.0.
+//! Reads and writes the messages of the emulated controllers in 1.0.
 
 use flowspace::{port_from_v10, port_to_v10};
 use openflow::v10::{Action, FlowMod, Match, Message, PacketOut, PortNo, Wildcards};
@@ -34,7 +34,7 @@ pub(super) fn packet_out(xid: u32, packet: &PacketIn<'_>, port: u32, out: &mut V
         actions: actions.as_list(),
         data: if is_buffered { &[] } else { packet.data },
     };
-    // A packet that came in a frame and does not fit in one again is lost, like any.
+    // A packet that does not fit in a PACKET_OUT is lost.
     let _ = Message::PacketOut(body).write(xid, out);
 }
 

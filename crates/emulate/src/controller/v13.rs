@@ -1,4 +1,4 @@
-//! What the emulated controllers say and hear in 1.3.
+//! Reads and writes the messages of the emulated controllers in 1.3.
 
 use openflow::v13::{Action, FlowMod, Instruction, MatchBuf, Message, OxmField, PacketOut, PortNo};
 use openflow::{ListBuf, NO_BUFFER};
@@ -21,7 +21,7 @@ pub(super) fn hear(frame: &[u8]) -> Heard<'_> {
 
 /// The table-miss entry that sends packets to the controller.
 pub(super) fn table_miss(xid: u32, out: &mut Vec<u8>) {
-    /// As 1.0 sends by default.
+    /// The default of 1.0.
     const MAX_LEN: u16 = 128;
     let action = Action::Output { port: PortNo::CONTROLLER, max_len: MAX_LEN };
     add(xid, FlowMod { priority: 0, ..FlowMod::default() }, action, out);
@@ -36,7 +36,7 @@ pub(super) fn packet_out(xid: u32, packet: &PacketIn<'_>, port: u32, out: &mut V
         actions: actions.as_list(),
         data: if is_buffered { &[] } else { packet.data },
     };
-    // A packet that came in a frame and does not fit in one again is lost, like any.
+    // A packet that does not fit in a PACKET_OUT is lost.
     let _ = Message::PacketOut(body).write(xid, out);
 }
 

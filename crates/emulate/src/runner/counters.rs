@@ -1,33 +1,34 @@
-//! What a running switch has done, readable at any time from any thread.
+//! The counters of a running switch, which any thread can read at any time.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Message types are below this in both versions; higher ones are counted in the last place.
+/// The number of counters by message type. Both versions have lower types only. The last counter
+/// counts all higher types.
 const TYPES: usize = 32;
 
 /// A switch's counters at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counters {
-    /// Time since the runner started.
+    /// The time since the start of the runner.
     pub elapsed: Duration,
-    /// Time that the switch's CPU spent on messages.
+    /// The time that the switch's CPU spent on messages.
     pub busy: Duration,
     /// Messages handled, by type.
     pub received: [u64; TYPES],
     /// Messages sent, by type.
     pub sent: [u64; TYPES],
-    /// Connections that were made (for a dialled one: begun).
+    /// Connections that were established. A dialled connection counts from its start.
     pub connections: u64,
-    /// Connections that are over.
+    /// Connections that ended.
     pub disconnections: u64,
-    /// Bytes for controllers that waited for room in the send buffer, at the last look.
+    /// Bytes for controllers that wait for room in the send buffer, at the last update.
     pub backlog: u64,
-    /// Messages for a controller that were dropped because it does not read.
+    /// Messages that were dropped because the controller does not read.
     pub dropped: u64,
-    /// Messages of controllers that were dropped because the queue of the switch's CPU was full.
+    /// Messages of controllers that were dropped because the CPU queue of the switch was full.
     pub overflowed: u64,
-    /// The most messages that have waited in that queue.
+    /// The largest number of messages that waited in the CPU queue.
     pub longest_queue: u64,
 }
 
@@ -42,21 +43,21 @@ impl Counters {
         self.sent.iter().sum()
     }
 
-    /// Share of the time that the CPU was busy between an earlier moment and this one.
+    /// The share of time that the CPU was busy since an earlier copy of the counters.
     pub fn busy_fraction_since(&self, earlier: &Counters) -> f64 {
         let elapsed = self.elapsed.saturating_sub(earlier.elapsed).as_secs_f64();
         let busy = self.busy.saturating_sub(earlier.busy).as_secs_f64();
         if elapsed > 0.0 { busy / elapsed } else { 0.0 }
     }
 
-    /// Share of the time since the start that the CPU was busy.
+    /// The share of time that the CPU was busy since the start.
     pub fn busy_fraction(&self) -> f64 {
         let elapsed = self.elapsed.as_secs_f64();
         if elapsed > 0.0 { self.busy.as_secs_f64() / elapsed } else { 0.0 }
     }
 }
 
-/// The same, being counted. Only the runner's thread writes.
+/// The live counters. Only the runner's thread writes them.
 #[derive(Default)]
 pub(super) struct Shared {
     pub(super) busy: AtomicU64,
@@ -75,12 +76,12 @@ impl Shared {
         count(&self.received, openflow::frame::type_(frame));
     }
 
-    /// Counts the frames in what is about to be sent.
+    /// Counts the frames in bytes that are about to be sent.
     pub(super) fn count_sent(&self, bytes: &[u8]) {
         for_each_frame(bytes, |frame| count(&self.sent, openflow::frame::type_(frame)));
     }
 
-    /// Counts the frames in what will not be sent.
+    /// Counts the frames in bytes that are dropped.
     pub(super) fn count_dropped(&self, bytes: &[u8]) {
         for_each_frame(bytes, |_| {
             self.dropped.fetch_add(1, Relaxed);
@@ -104,7 +105,7 @@ impl Shared {
     }
 }
 
-/// Shows each whole frame in turn.
+/// Calls `look` for each whole frame in order.
 pub(super) fn for_each_frame(mut bytes: &[u8], mut look: impl FnMut(&[u8])) {
     while let Ok(Some(length)) = openflow::frame::next(bytes) {
         look(bytes.get(..length).unwrap_or_default());

@@ -1,8 +1,8 @@
-//! How a switch meets a controller.
+//! How a switch connects to controllers: the switch dials or listens.
 
 use channel::Address;
 
-/// How a switch meets a controller.
+/// An address that the switch dials, or on which the switch listens.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Door {
     Dial(Address),

@@ -1,4 +1,4 @@
-//! One connection with what did not fit in its send buffer.
+//! A connection with a backlog of bytes that did not fit in its send buffer.
 
 use channel::{CloseReason, Connection, EventLoop, ReadState, Readiness, Token};
 use openflow::FrameError;
@@ -9,18 +9,19 @@ use crate::error::Error;
 pub(crate) struct Line {
     connection: Connection,
     token: Token,
-    /// What the send buffer had no room for. One answer can be long, but while it waits no further
-    /// request is taken, so this is bounded by the longest answer and what the data plane causes.
+    /// The bytes that did not fit in the send buffer. A reply can be long, but no further request
+    /// is read while a reply waits. So the longest reply and the messages that the data plane
+    /// causes bound the backlog.
     backlog: Vec<u8>,
-    /// Whether the socket may have more to read.
+    /// Whether the socket may have more bytes to read.
     readable: bool,
-    /// Why nothing more will come.
+    /// The reason why the connection ended.
     ended: Option<CloseReason>,
-    /// When the bytes that are there came, ns.
+    /// The arrival time of the available bytes, ns.
     arrival: u64,
 }
 
-/// How much is read from one connection before others have their turn.
+/// The maximum number of bytes that one turn reads from a connection.
 const BUDGET: usize = 64 << 10;
 
 impl Line {
@@ -41,12 +42,12 @@ impl Line {
         self.readable |= readiness.readable || readiness.read_closed;
     }
 
-    /// When the frames that are there came, ns.
+    /// The arrival time of the available frames, ns.
     pub(crate) fn arrival(&self) -> u64 {
         self.arrival
     }
 
-    /// Whether answers wait for room, so that no more requests should be taken.
+    /// Whether replies wait for room, so that no more requests should be read.
     pub(crate) fn is_stuffed(&self) -> bool {
         !self.backlog.is_empty()
     }
@@ -55,7 +56,7 @@ impl Line {
         self.backlog.len()
     }
 
-    /// Whether a whole frame is there, after reading if none was.
+    /// Whether a whole frame is available. If none is, the connection is read first.
     pub(crate) fn has_frame(&mut self, now: u64) -> Result<bool, FrameError> {
         if self.connection.peek_frame()?.is_some() {
             return Ok(true);
@@ -82,15 +83,15 @@ impl Line {
         self.connection.next_frame()
     }
 
-    /// Why the connection is over, once all its frames are taken.
+    /// The reason why the connection ended, once all its frames were taken.
     pub(crate) fn ended(&self) -> Option<&CloseReason> {
         self.ended.as_ref()
     }
 
-    /// Takes all of `bytes` to be sent.
+    /// Queues all of `bytes` for sending.
     pub(crate) fn send(&mut self, bytes: &mut Vec<u8>) {
         if self.backlog.is_empty() && bytes.len() <= self.connection.send_buffer().room() {
-            // There is room, as was just seen.
+            // The line above has checked that there is room.
             let _ = self.connection.push(bytes);
             bytes.clear();
         } else {
@@ -108,7 +109,7 @@ impl Line {
         }
     }
 
-    /// Writes what can be written.
+    /// Writes as many bytes as the socket accepts.
     pub(crate) fn flush(&mut self) -> Result<(), CloseReason> {
         loop {
             if self.connection.wants_write() {
@@ -122,7 +123,7 @@ impl Line {
     }
 
     pub(crate) fn close(mut self, event_loop: &mut EventLoop) {
-        // The socket is closed by dropping it, whatever the poller says.
+        // Dropping the connection closes the socket, even if the poller returns an error.
         let _ = event_loop.deregister(self.token, &mut self.connection);
     }
 }

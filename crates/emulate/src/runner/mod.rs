@@ -1,4 +1,5 @@
-//! Emulated switches on real sockets: one thread with one event loop for a whole [`Network`].
+//! Runs emulated switches on real sockets, with one thread and one event loop for a whole
+//! [`Network`].
 //!
 //! ```text
 //!  caller                          thread "emulate"
@@ -9,11 +10,11 @@
 //!  └──────────────┘               └───────────────────────────────────────────┘
 //! ```
 //!
-//! A switch with a [`ServiceTime`] takes one message at a time from its connections, in turn, and
-//! leaves the others in the socket, so that the controller feels the back-pressure of a slow switch. With [`Runner::queue`] the
-//! switch reads all that comes instead, and drops what its queue has no room for, as real switches do.
-//! Service is exact on average however late the thread wakes, and within some microseconds for each
-//! message on an idle machine: the thread sleeps towards the end of a service and spins at last.
+//! A switch with a [`ServiceTime`] takes one message at a time from its connections, in turn. The other messages stay
+//! in the sockets, so the controller gets the back-pressure of a slow switch. With [`Runner::queue`] the switch reads
+//! all messages, and drops messages when its queue is full, as real switches do. The service time is exact on average,
+//! even if the thread wakes late. On an idle machine the error is some microseconds for each message, because the
+//! thread sleeps until shortly before the end of a service and then spins.
 
 mod counters;
 mod door;
@@ -42,7 +43,7 @@ use door::Door;
 use tap::Tap;
 use worker::{Command, Worker};
 
-/// A network and how its switches meet their controllers; [`Runner::start`] sets it going.
+/// A network with the controller connections of its switches. [`Runner::start`] starts the network.
 pub struct Runner {
     network: Network,
     doors: Vec<(SwitchIndex, Door)>,
@@ -54,67 +55,69 @@ pub struct Runner {
 }
 
 impl Runner {
-    /// Runs this network; nobody is connected yet.
+    /// Makes a runner for this network, without connections.
     pub fn new(network: Network) -> Runner {
         let options = Options { send_buffer: 1 << 20, ..Options::default() };
         let (doors, services, queues) = (Vec::new(), Vec::new(), Vec::new());
         Runner { network, doors, services, queues, tls: None, options, tap: None }
     }
 
-    /// The switch dials a controller, and again with back-off whenever the connection is lost.
+    /// Makes the switch dial a controller. The switch dials again, with back-off, when it loses the
+    /// connection.
     #[must_use]
     pub fn dial(mut self, switch: SwitchIndex, controller: Address) -> Runner {
         self.doors.push((switch, Door::Dial(controller)));
         self
     }
 
-    /// Every switch dials the same controller.
+    /// Makes every switch dial the same controller.
     #[must_use]
     pub fn dial_all(self, controller: Address) -> Runner {
         let switches = self.network.switch_indices();
         switches.fold(self, |runner, switch| runner.dial(switch, controller))
     }
 
-    /// The switch listens for controllers (like `ptcp:` of Open vSwitch), any number at once.
+    /// Makes the switch listen for any number of controllers (like `ptcp:` of Open vSwitch).
     ///
-    /// With port 0 the kernel chooses; see [`Running::listening_on`].
+    /// With port 0 the kernel chooses the port; see [`Running::listening_on`].
     #[must_use]
     pub fn listen(mut self, switch: SwitchIndex, address: Address) -> Runner {
         self.doors.push((switch, Door::Listen(address)));
         self
     }
 
-    /// How long the switch's CPU takes for messages; none at all if not said.
+    /// Sets the CPU time of the switch for messages. Without this call messages need no time.
     #[must_use]
     pub fn service(mut self, switch: SwitchIndex, service: ServiceTime) -> Runner {
         self.services.push((switch, service));
         self
     }
 
-    /// How many messages may wait for the switch's CPU, beside the one that is served. What comes beyond is dropped, and counted
-    /// as [`Counters::overflowed`].
+    /// Sets how many messages may wait for the CPU of the switch, in addition to the message in service. The switch
+    /// drops further messages, and counts them in [`Counters::overflowed`].
     #[must_use]
     pub fn queue(mut self, switch: SwitchIndex, messages: usize) -> Runner {
         self.queues.push((switch, messages));
         self
     }
 
-    /// The identity for `ssl:` addresses.
+    /// Sets the TLS identity for `ssl:` addresses.
     #[must_use]
     pub fn tls(mut self, tls: Tls) -> Runner {
         self.tls = Some(tls);
         self
     }
 
-    /// How connections are set up.
+    /// Sets the options of connections.
     #[must_use]
     pub fn options(mut self, options: Options) -> Runner {
         self.options = options;
         self
     }
 
-    /// Shows everything that happens between switches and controllers, with its time in ns (as in
-    /// [`Running::now`]). It runs on the network's thread: it must be quick, and must not wait.
+    /// Calls `tap` for every event between switches and controllers, with the time of the event in
+    /// ns (as in [`Running::now`]). The function runs on the network's thread, so the function must
+    /// be quick and must not wait.
     #[must_use]
     pub fn tap(mut self, tap: impl FnMut(u64, Seen<'_>) + Send + 'static) -> Runner {
         self.tap = Some(Box::new(tap));
@@ -151,7 +154,7 @@ impl Runner {
     }
 }
 
-/// A network in motion. Dropping it stops it.
+/// A running network. Dropping the value stops the network.
 pub struct Running {
     sender: Sender<Command>,
     waker: Waker,
@@ -162,20 +165,21 @@ pub struct Running {
 }
 
 impl Running {
-    /// Where a switch that listens does so.
+    /// The address on which a switch listens; `None` if the switch does not listen.
     pub fn listening_on(&self, switch: SwitchIndex) -> Option<Address> {
         self.listening.iter().find(|(index, _)| *index == switch).map(|(_, address)| *address)
     }
 
-    /// Does something with the network, on its thread, between two messages; the second argument is
-    /// its time, ns. What switches say because of it goes to their controllers.
+    /// Calls `work` with the network, on the network's thread, between two messages. The second
+    /// argument is the time of the network, ns. Messages that switches send because of the call go
+    /// to their controllers.
     pub fn call<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Network, u64) -> T + Send + 'static,
     ) -> Result<T, Error> {
         let (sender, receiver) = mpsc::channel();
         let command = move |network: &mut Network, now: u64| {
-            // The caller may have gone away; then nobody wants the answer.
+            // The caller may have ended. Then the result is dropped.
             let _ = sender.send(work(network, now));
         };
         self.sender.send(Command::Work(Box::new(command))).map_err(|_| Error::Stopped)?;
@@ -183,25 +187,26 @@ impl Running {
         receiver.recv().map_err(|_| Error::Stopped)
     }
 
-    /// Changes a switch's service time, from its next message on.
+    /// Changes the service time of a switch, from its next message on.
     pub fn set_service(&self, switch: SwitchIndex, service: ServiceTime) -> Result<(), Error> {
         self.sender.send(Command::Service(switch, service)).map_err(|_| Error::Stopped)?;
         self.waker.wake().map_err(Error::Thread)
     }
 
-    /// Takes a switch's control plane away, as when it loses power: its connections are cut, and it
-    /// neither dials nor accepts until it is powered again. Its links and tables are the caller's.
+    /// Turns the control plane of a switch off or on, as a power failure does. Without power the
+    /// connections are closed, and the switch neither dials nor accepts connections. The caller has
+    /// to change the links and tables.
     pub fn set_powered(&self, switch: SwitchIndex, powered: bool) -> Result<(), Error> {
         self.sender.send(Command::Power(switch, powered)).map_err(|_| Error::Stopped)?;
         self.waker.wake().map_err(Error::Thread)
     }
 
-    /// The network's time: ns since the runner started.
+    /// The time of the network: ns since the start of the runner.
     pub fn now(&self) -> u64 {
         self.started.elapsed().as_nanos() as u64
     }
 
-    /// Waits until `is_so` says yes, looking once a millisecond.
+    /// Waits until `is_so` returns true. The function is called once per millisecond.
     pub fn wait_for(
         &self,
         what: &str,
@@ -223,27 +228,27 @@ impl Running {
         }
     }
 
-    /// Waits until every switch has agreed on a version with its main controller.
+    /// Waits until every switch has negotiated a version with its main controller.
     pub fn wait_connected(&self, timeout: Duration) -> Result<(), Error> {
         self.wait_for("the switches to connect", timeout, |network| {
             network.switches().all(|(_, switch)| switch.version().is_some())
         })
     }
 
-    /// What a switch has done so far. Takes no lock.
+    /// Returns the counters of a switch, without a lock.
     pub fn counters(&self, switch: SwitchIndex) -> Option<Counters> {
         let shared = self.shared.get(switch.0)?;
         Some(shared.read(self.started.elapsed()))
     }
 
-    /// Stops and gives the network back.
+    /// Stops the runner and returns the network.
     pub fn stop(mut self) -> Result<Network, Error> {
         self.end().ok_or(Error::Stopped)?
     }
 
     fn end(&mut self) -> Option<Result<Network, Error>> {
         let thread = self.thread.take()?;
-        // If the thread is gone already, joining says why.
+        // If the thread has already ended, the join returns the reason.
         let _ = self.sender.send(Command::Stop);
         let _ = self.waker.wake();
         thread.join().ok()

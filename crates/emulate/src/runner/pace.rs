@@ -1,26 +1,26 @@
-//! Waiting until a moment, exactly: sleep, then spin.
+//! Waits exactly until a moment: the thread sleeps first, then spins.
 
 use std::time::{Duration, Instant};
 
-/// epoll counts milliseconds, so what is nearer than this is slept for apart.
+/// The limit below which the thread sleeps by itself, because epoll counts in milliseconds.
 const NEAR: Duration = Duration::from_millis(1);
-/// While sleeping the sockets are not watched; so not for longer than this at once.
+/// The maximum length of one sleep, because the thread does not poll its sockets during a sleep.
 const NAP: Duration = Duration::from_micros(100);
-/// What a sleep may overshoot, and is spun instead.
+/// The time that a sleep may be late. The thread spins for this time instead.
 const SPIN: Duration = Duration::from_micros(15);
 
 /// How a thread waits for its next turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wait {
-    /// In the poller, at most this long; `None` is until something happens.
+    /// Waits in the poller for at most this time; `None` means until an event.
     Poll(Option<Duration>),
-    /// A look at the poller, then a nap until this moment.
+    /// Polls once, then sleeps until this moment.
     Nap(Instant),
-    /// A look at the poller, then spinning until this moment.
+    /// Polls once, then spins until this moment.
     Spin(Instant),
 }
 
-/// How to wait at `now` for `due`.
+/// Returns how to wait at `now` for `due`.
 pub(super) fn wait_for(now: Instant, due: Option<Instant>) -> Wait {
     let Some(due) = due else { return Wait::Poll(None) };
     let left = due.saturating_duration_since(now);
@@ -35,7 +35,7 @@ pub(super) fn wait_for(now: Instant, due: Option<Instant>) -> Wait {
     }
 }
 
-/// Sleeps or spins as said; does nothing for [`Wait::Poll`].
+/// Sleeps or spins until the moment of `wait`. Does nothing for [`Wait::Poll`].
 pub(super) fn pass(wait: Wait) {
     match wait {
         Wait::Poll(_) => {}
@@ -50,9 +50,11 @@ pub(super) fn pass(wait: Wait) {
     }
 }
 
-/// Lets this thread's sleeps end within a microsecond of their time, not the usual fifty.
+/// Makes the sleeps of this thread end within one microsecond of their time. The usual value is
+/// fifty.
 pub(super) fn sharpen_sleep() {
-    // Without it sleeps are later by some tens of microseconds; the queue's rate stays right.
+    // If the call fails, sleeps end some tens of microseconds later. The rate of the queue stays
+    // correct.
     let _ = nix::sys::prctl::set_timerslack(1_000);
 }
 

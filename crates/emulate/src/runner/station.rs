@@ -1,4 +1,4 @@
-//! One switch's place in the runner: its CPU and its connections.
+//! The CPU and the connections of one switch in the runner.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,25 +11,25 @@ use super::line::Line;
 use crate::service::Cpu;
 use crate::session::SessionId;
 
-/// Everything about one switch that is not the model.
+/// The state of one switch in the runner, without the switch model.
 pub(super) struct Station {
     pub(super) cpu: Cpu,
     pub(super) has_service_time: bool,
-    /// Whether it meets controllers at all.
+    /// Whether the switch has power and can connect to controllers.
     pub(super) powered: bool,
-    /// The message being served, and for whom.
+    /// The message in service and its session.
     pub(super) serving: Option<(SessionId, Vec<u8>)>,
-    /// What waits for the CPU, if it waits here and not in the sockets: whose, since when, and the message.
+    /// The messages that wait for the CPU; `None` if messages wait in the sockets.
     pub(super) queue: Option<Waiting>,
     pub(super) callers: Vec<Caller>,
     pub(super) listeners: Vec<(Token, Listener)>,
     pub(super) lines: Vec<(SessionId, Line)>,
-    /// Whose turn it is, among the lines.
+    /// The line with the next turn.
     pub(super) turn: usize,
     pub(super) shared: Arc<Shared>,
 }
 
-/// Messages that wait for the CPU.
+/// Messages that wait for the CPU: session, arrival time and frame.
 pub(super) struct Waiting {
     messages: VecDeque<(SessionId, u64, Vec<u8>)>,
     most: usize,
@@ -40,21 +40,21 @@ impl Waiting {
         Waiting { messages: VecDeque::new(), most }
     }
 
-    /// A connection is over.
+    /// Removes the messages of a closed connection.
     pub(super) fn forget(&mut self, session: SessionId) {
         self.messages.retain(|(whose, ..)| *whose != session);
     }
 }
 
-/// Messages that are taken out of sockets before others have their turn.
+/// The maximum number of messages that one turn takes out of sockets.
 const READ_PER_TURN: usize = 4096;
 
 /// A controller that the switch dials.
 pub(super) struct Caller {
     pub(super) dialer: Dialer,
-    /// The session while a connection stands or is being made.
+    /// The session of an existing connection, or of a connection attempt.
     pub(super) session: Option<SessionId>,
-    /// When to dial next, ns, if there is none.
+    /// The time of the next dial if there is no session, ns.
     pub(super) dial_at: u64,
 }
 
@@ -78,7 +78,8 @@ impl Station {
         self.lines.iter_mut().find(|(id, _)| *id == session).map(|(_, line)| line)
     }
 
-    /// The next message for the CPU, and when it came. `Err` names a session whose stream cannot be followed any more.
+    /// Returns the next message for the CPU and its arrival time. `Err` has the session of a stream that cannot be
+    /// decoded.
     pub(super) fn next_message(
         &mut self,
         now: u64,
@@ -89,8 +90,8 @@ impl Station {
         }
     }
 
-    /// Takes what has come into the queue, if there is one, as far as there is room; the rest is lost. Says whether there may be
-    /// more.
+    /// Moves received messages into the queue, if the switch has a queue. Messages that do not fit are dropped. Returns
+    /// whether the sockets may have more messages.
     pub(super) fn fill_queue(&mut self, now: u64) -> Result<bool, SessionId> {
         if self.queue.is_none() {
             return Ok(false);
@@ -109,8 +110,8 @@ impl Station {
         Ok(true)
     }
 
-    /// Finds a line with a frame, beginning with the one whose turn it is. `Err` names a session
-    /// whose stream cannot be followed any more.
+    /// Finds a line with a frame, beginning with the line that has the turn. `Err` has the session
+    /// of a stream that cannot be decoded.
     pub(super) fn next_frame(
         &mut self,
         now: u64,

@@ -1,55 +1,59 @@
-//! What a runner's tap is shown, for the measurement of a controller from the switches' side.
+//! The events that a runner's tap gets, for the measurement of a controller from the side of the
+//! switches.
 
 use crate::network::{HostIndex, SwitchIndex};
 use crate::session::SessionId;
 
-/// One thing that happened, on the network's thread and in order.
+/// One event. The tap gets events on the network's thread and in order.
 #[derive(Clone, Copy, Debug)]
 pub enum Seen<'a> {
-    /// A connection to a controller stands, or is being made.
+    /// A connection to a controller was established, or a connection attempt began.
     Opened {
-        /// Whose.
+        /// The switch.
         switch: SwitchIndex,
-        /// Which.
+        /// The session.
         session: SessionId,
-        /// The controller's place among those that the switch dials; `None` if the controller came.
+        /// The index of the controller among the controllers that the switch dials; `None` if the
+        /// controller dialled the switch.
         dialled: Option<usize>,
     },
-    /// A connection is over.
+    /// A connection ended.
     Closed {
-        /// Whose.
+        /// The switch.
         switch: SwitchIndex,
-        /// Which.
+        /// The session.
         session: SessionId,
     },
-    /// A message came from a controller. The time is when its last byte was read, which may be
-    /// before what was shown last: several messages can come at once.
+    /// A switch received a message from a controller. The time is the time at which the last byte
+    /// was read. This time can be earlier than the time of the event before, because several
+    /// messages can arrive at once.
     Received {
-        /// Who got it.
+        /// The receiver.
         switch: SwitchIndex,
-        /// From whom.
+        /// The session of the sender.
         session: SessionId,
         /// The whole message.
         frame: &'a [u8],
     },
-    /// A message goes to a controller. The time is when it was handed to the connection.
+    /// A switch sends a message to a controller. The time is the time at which the connection took
+    /// the message.
     Sent {
-        /// Who sends it.
+        /// The sender.
         switch: SwitchIndex,
-        /// To whom.
+        /// The session of the receiver.
         session: SessionId,
         /// The whole message.
         frame: &'a [u8],
     },
-    /// A packet reached a host because of a controller's message or a timer; those that reach one in
-    /// [`Running::call`](super::Running::call) are in the caller's own journeys.
+    /// A packet reached a host because of a controller's message or a timer. Packets that reach a host in
+    /// [`Running::call`](super::Running::call) are in the journeys of the caller.
     Delivered {
-        /// Who got it.
+        /// The receiver.
         host: HostIndex,
         /// The packet, Ethernet header first.
         frame: &'a [u8],
     },
 }
 
-/// Is shown everything, with its time in ns.
+/// The function that gets every event, with its time in ns.
 pub(super) type Tap = Box<dyn FnMut(u64, Seen<'_>) + Send>;

@@ -1,4 +1,4 @@
-//! The runner's thread: what it does in a turn.
+//! The thread of the runner, and the work of one turn.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -23,7 +23,7 @@ use crate::session::SessionId;
 
 type Work = Box<dyn FnOnce(&mut Network, u64) + Send>;
 
-/// What the caller asks of the thread.
+/// A command of a caller to the thread.
 pub(super) enum Command {
     Work(Work),
     Service(SwitchIndex, ServiceTime),
@@ -40,18 +40,19 @@ pub(super) struct Worker {
     options: Options,
     tap: Option<Tap>,
     stopping: bool,
-    /// Whether a station stopped for others' sake and has more to do.
+    /// Whether a station reached the limit of a turn and has more work.
     unfinished: bool,
 }
 
-/// Callers' commands obeyed before the connections have their turn.
+/// The maximum number of callers' commands that one turn executes.
 const COMMANDS_PER_TURN: usize = 8;
-/// When to accept again after that failed.
+/// The time after a failed accept until the next accept.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
-/// Bytes that may wait for a controller that does not read. While any wait no request is taken, so
-/// what comes on top is news (PACKET_IN and the like), and beyond this it is dropped and counted.
+/// The maximum number of bytes that wait for a controller that does not read. While bytes wait, the
+/// switch reads no request, so only asynchronous messages (such as PACKET_IN) are added. Above this
+/// limit the switch drops and counts them.
 const MAX_BACKLOG: usize = 4 << 20;
-/// Messages of one switch handled before others have their turn.
+/// The maximum number of messages of one switch that one turn handles.
 const MESSAGES_PER_TURN: usize = 128;
 
 impl Worker {
@@ -98,7 +99,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Adds a way to controllers; says where it listens if it does.
+    /// Adds a dialled controller or a listener. Returns the address of a listener.
     pub(super) fn add_door(
         &mut self,
         switch: SwitchIndex,
@@ -124,7 +125,7 @@ impl Worker {
         }
     }
 
-    /// Runs until told to stop; gives the network back.
+    /// Runs until [`Command::Stop`], and returns the network.
     pub(super) fn run(mut self) -> Result<Network, Error> {
         pace::sharpen_sleep();
         let mut events = Vec::new();
@@ -143,7 +144,7 @@ impl Worker {
             for event in events.drain(..) {
                 match event {
                     Event::Ready(readiness) => self.ready(&readiness),
-                    // Every turn looks for commands.
+                    // Every turn reads the commands.
                     Event::Woken => {}
                     Event::Timer(TimerKey(index)) => self.accept(index as usize),
                 }
@@ -155,7 +156,7 @@ impl Worker {
         self.started.elapsed().as_nanos() as u64
     }
 
-    /// Waits for the next thing to do.
+    /// Waits for the next work.
     fn wait(&mut self, events: &mut Vec<Event>) -> Result<(), Error> {
         let wait = if std::mem::take(&mut self.unfinished) {
             Wait::Poll(Some(Duration::ZERO))
@@ -183,7 +184,8 @@ impl Worker {
         services.chain(dials).chain(self.network.next_deadline()).min()
     }
 
-    /// Does what callers ask; the rest of it next turn, after what it caused has been sent.
+    /// Executes commands of callers. Remaining commands wait for the next turn, after the resulting
+    /// messages were sent.
     fn obey(&mut self) {
         for _ in 0..COMMANDS_PER_TURN {
             match self.commands.try_recv() {
@@ -192,7 +194,7 @@ impl Worker {
                     work(&mut self.network, now);
                 }
                 Ok(Command::Service(switch, service)) => {
-                    // The caller named a switch; one that is not there has no service time.
+                    // A switch that does not exist has no service time.
                     let _ = self.set_service(switch, service);
                 }
                 Ok(Command::Power(switch, powered)) => self.set_powered(switch.0, powered),
@@ -236,19 +238,21 @@ impl Worker {
         }
     }
 
-    /// Takes the connections that wait at a switch's listeners.
+    /// Accepts the connections that wait at a switch's listeners.
     fn accept(&mut self, index: usize) {
         let mut accepted = Vec::new();
         let Some(station) = self.stations.get(index) else { return };
         for (_, listener) in &station.listeners {
             loop {
                 match listener.accept() {
-                    // Without power there is nobody to talk to.
+                    // A switch without power drops the connection.
                     Ok(Some(_)) if !station.powered => {}
                     Ok(Some((connection, _))) => accepted.push(connection),
                     Ok(None) => break,
                     Err(_) => {
-                        // Out of descriptors, say. The others go on, and these are asked again.
+                        // For example, the process has no file descriptors left. The other
+                        // listeners continue, and the thread accepts from these listeners again
+                        // later.
                         let later = self.event_loop.now() + ACCEPT_AGAIN;
                         self.event_loop.set_timer(TimerKey(index as u64), later);
                         break;
@@ -280,7 +284,8 @@ impl Worker {
         }
     }
 
-    /// Begins a session over a new connection. A switch's first caller has its main session.
+    /// Begins a session over a new connection. The first controller that a switch dials has the
+    /// main session.
     fn open(&mut self, index: usize, connection: Connection, caller: Option<usize>) {
         let Ok(mut line) = Line::new(&mut self.event_loop, connection) else { return };
         let Some(switch) = self.network.switch_mut(SwitchIndex(index)) else { return };
@@ -342,7 +347,7 @@ impl Worker {
         }
     }
 
-    /// Serves one switch's messages as far as its CPU has come.
+    /// Handles messages of one switch until its CPU is busy or no message waits.
     fn serve(&mut self, index: usize) {
         let now = self.now();
         match self.stations.get_mut(index).map(|station| station.fill_queue(now)) {
@@ -384,7 +389,7 @@ impl Worker {
         self.unfinished = true;
     }
 
-    /// Closes the connections that ended and whose last frames were handled.
+    /// Closes the connections that ended and that have no more frames to handle.
     fn close_ended(&mut self, index: usize) {
         let Some(station) = self.stations.get(index) else { return };
         let is_over = |line: &Line| line.ended().is_some() && !line.is_stuffed();
@@ -409,7 +414,7 @@ impl Worker {
         if journey.disconnect {
             self.send(index);
             if let Some(line) = self.stations.get_mut(index).and_then(|s| s.line(session)) {
-                // It is being cut anyway.
+                // The connection is about to be closed, so an error does not matter.
                 let _ = line.flush();
             }
             self.close(index, session);
@@ -445,7 +450,7 @@ impl Worker {
         }
     }
 
-    /// Moves what a switch has to say to its connections.
+    /// Moves the output of a switch to its connections.
     fn send(&mut self, index: usize) {
         let now = self.now();
         let Some(switch) = self.network.switch_mut(SwitchIndex(index)) else { return };

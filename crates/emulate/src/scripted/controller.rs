@@ -1,4 +1,4 @@
-//! The controller that a test plays.
+//! A controller that a test scripts.
 
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
@@ -11,16 +11,17 @@ use openflow::{Header, Version, VersionSet, v10, v13};
 use super::peer::{Peer, describe};
 use crate::error::Error;
 
-/// A controller that listens, and does only what the test says.
+/// A controller that listens, and sends only the messages of the test.
 pub struct Controller {
     listener: Listener,
     timeout: Duration,
 }
 
-/// A switch that connected to a [`Controller`], its handshake complete. Derefs to [`Peer`].
+/// A switch that connected to a [`Controller`] and completed the handshake. The type dereferences
+/// to [`Peer`].
 pub struct Connected {
     peer: Peer,
-    /// The version agreed on.
+    /// The negotiated version.
     pub version: Version,
     /// The datapath id.
     pub dpid: u64,
@@ -32,7 +33,7 @@ const FEATURES_REQUEST: u8 = 5;
 const FEATURES_REPLY: u8 = 6;
 
 impl Controller {
-    /// Listens; with port 0 the kernel chooses. `timeout` holds for each wait.
+    /// Listens. With port 0 the kernel chooses the port. `timeout` is the limit of each wait.
     pub fn listen(
         address: &Address,
         tls: Option<&Tls>,
@@ -42,18 +43,18 @@ impl Controller {
         Ok(Controller { listener, timeout })
     }
 
-    /// Where it listens.
+    /// The address on which the controller listens.
     pub fn address(&self) -> Address {
         self.listener.address()
     }
 
-    /// Waits for the next connection, and says nothing on it.
+    /// Waits for the next connection, and sends nothing.
     pub fn accept_raw(&mut self) -> Result<Peer, Error> {
         let client = Client::accept(&mut self.listener, self.timeout)?;
         Ok(Peer::new(client, self.timeout))
     }
 
-    /// Waits for the next connection and shakes hands, offering these versions.
+    /// Waits for the next connection and does the handshake, offering these versions.
     pub fn accept(&mut self, versions: VersionSet) -> Result<Connected, Error> {
         let mut peer = self.accept_raw()?;
         let mut hello = Vec::new();

@@ -1,9 +1,9 @@
-//! Scripted peers for end-to-end tests, over blocking sockets: a test says what it sends and what it
-//! expects, and every wait has an end.
+//! Scripted peers for end-to-end tests, over blocking sockets. A test states the messages that it sends and expects.
+//! Every wait has a limit.
 //!
-//! [`Controller`] listens and accepts switches (or a hypervisor that looks like one); each is a
-//! [`Peer`]. [`Switch`] dials; behind it stands a whole emulated switch, which answers all that the
-//! script does not hold back.
+//! [`Controller`] listens and accepts switches (or a hypervisor that acts as a switch). Each switch
+//! is a [`Peer`]. [`Switch`] dials a controller. Its complete emulated switch answers all messages
+//! that the script does not hold back.
 
 mod controller;
 mod peer;

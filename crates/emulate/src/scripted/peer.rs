@@ -1,4 +1,4 @@
-//! One end of a connection, played by a script.
+//! One end of a connection, which a test scripts.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -9,12 +9,12 @@ use openflow::{TooLong, Version, frame, v10, v13};
 
 use crate::error::Error;
 
-/// A message of either version that can be made a frame.
+/// A message of 1.0 or 1.3 that can be encoded as a frame.
 pub trait Message {
-    /// The whole frame.
+    /// Encodes the whole frame.
     ///
     /// # Errors
-    /// It would be longer than 65,535 bytes.
+    /// The frame would be longer than 65,535 bytes.
     fn to_frame(&self, xid: u32) -> Result<Vec<u8>, TooLong>;
 }
 
@@ -34,12 +34,12 @@ impl Message for v13::Message<'_> {
     }
 }
 
-/// One end of a connection, played by a script. ECHO requests are answered in passing.
+/// One end of a connection, played by a script. The peer answers ECHO_REQUEST by itself.
 pub struct Peer {
     client: Client,
     timeout: Duration,
     next_xid: u32,
-    /// What came while something else was waited for, oldest first.
+    /// The messages that came while the test waited for another message, the oldest first.
     aside: VecDeque<Vec<u8>>,
 }
 
@@ -47,29 +47,30 @@ const ECHO_REQUEST: u8 = 2;
 const ECHO_REPLY: u8 = 3;
 
 impl Peer {
-    /// Plays one end of a connection. `timeout` holds for each wait.
+    /// Makes a peer on a connection. `timeout` is the limit of each wait.
     pub fn new(client: Client, timeout: Duration) -> Peer {
         Peer { client, timeout, next_xid: 0x1000, aside: VecDeque::new() }
     }
 
-    /// How long each wait may take.
+    /// The limit of each wait.
     pub(super) fn timeout(&self) -> Duration {
         self.timeout
     }
 
-    /// Sends bytes as they are: a frame, several, or for a test part of one.
+    /// Sends bytes without changes: one frame, several frames, or a part of a frame.
     pub fn send(&mut self, bytes: &[u8]) -> Result<(), Error> {
         Ok(self.client.send(bytes)?)
     }
 
-    /// Sends a message under a fresh transaction id; says which.
+    /// Sends a message with a new transaction id. Returns the transaction id.
     pub fn say(&mut self, message: &impl Message) -> Result<u32, Error> {
         self.next_xid = self.next_xid.wrapping_add(1);
         self.send(&message.to_frame(self.next_xid)?)?;
         Ok(self.next_xid)
     }
 
-    /// Sends a message and waits for the answer, an ERROR included. Other messages are put aside.
+    /// Sends a message and waits for the reply, which can be an ERROR. Other messages are put
+    /// aside.
     pub fn ask(&mut self, message: &impl Message) -> Result<Vec<u8>, Error> {
         let xid = self.say(message)?;
         self.expect_answer(xid)
@@ -112,12 +113,12 @@ impl Peer {
         }
     }
 
-    /// The next message, whatever it is; first what was put aside.
+    /// Returns the next message of any type. Messages that were put aside come first.
     pub fn next_message(&mut self) -> Result<Vec<u8>, Error> {
         self.wait_for("a message", |_| true)
     }
 
-    /// Fails if anything comes within this time, or was put aside before.
+    /// Fails if a message comes within this time, or was put aside before.
     pub fn expect_nothing(&mut self, within: Duration) -> Result<(), Error> {
         let came = match self.aside.pop_front() {
             Some(message) => Some(message),
@@ -132,7 +133,7 @@ impl Peer {
         }
     }
 
-    /// Forgets what was put aside; gives it.
+    /// Removes and returns the messages that were put aside.
     pub fn take_aside(&mut self) -> Vec<Vec<u8>> {
         self.aside.drain(..).collect()
     }
@@ -142,12 +143,12 @@ impl Peer {
         Ok(self.client.wait_closed()?)
     }
 
-    /// The connection below.
+    /// The connection of the peer.
     pub fn client(&mut self) -> &mut Client {
         &mut self.client
     }
 
-    /// The next message that is no ECHO request, if one comes in time.
+    /// Returns the next message except ECHO_REQUEST, if a message comes in time.
     pub(super) fn receive_within(&mut self, limit: Duration) -> Result<Option<Vec<u8>>, Error> {
         let deadline = Instant::now() + limit;
         loop {
@@ -165,7 +166,7 @@ impl Peer {
     }
 }
 
-/// A message in a few words, for errors.
+/// Describes a message in a few words, for errors.
 pub(super) fn describe(message: &[u8]) -> String {
     let text = match frame::version(message) {
         Some(Version::V1_0) => v10::Message::parse(message).map(|(_, m)| format!("{m:?}")),

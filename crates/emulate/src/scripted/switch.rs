@@ -1,4 +1,4 @@
-//! The switch that a test plays, with a whole emulated switch behind it.
+//! A switch that a test scripts, with a complete emulated switch as its model.
 
 use std::time::{Duration, Instant};
 
@@ -12,17 +12,17 @@ use crate::effects::Outcome;
 use crate::error::Error;
 use crate::switch::Switch as Model;
 
-/// A switch that dials, and answers as its model does, except where the test holds it back.
+/// A switch that dials, and answers with its model, except for messages that the test holds back.
 pub struct Switch {
     peer: Peer,
     model: Model,
     started: Instant,
-    /// What the last message or packet made the switch send out of its ports.
+    /// The outcome of the last message or packet: the frames that the switch sent.
     last: Outcome,
 }
 
 impl Switch {
-    /// Dials a controller and says HELLO. `timeout` holds for each wait.
+    /// Dials a controller and sends HELLO. `timeout` is the limit of each wait.
     pub fn dial(
         address: &Address,
         tls: Option<&Tls>,
@@ -39,7 +39,8 @@ impl Switch {
         Ok(switch)
     }
 
-    /// Dials again, after the connection was lost or in place of it. The model keeps its tables.
+    /// Dials again, after the loss of the connection or instead of the connection. The model keeps
+    /// its tables.
     pub fn dial_again(&mut self, address: &Address, tls: Option<&Tls>) -> Result<(), Error> {
         let timeout = self.peer.timeout();
         self.peer = Peer::new(Client::connect(address, tls, timeout)?, timeout);
@@ -48,21 +49,22 @@ impl Switch {
         self.peer.send(&hello)
     }
 
-    /// Answers until the controller has asked for the features.
+    /// Answers messages until the controller has sent FEATURES_REQUEST.
     pub fn shake_hands(&mut self) -> Result<(), Error> {
         const FEATURES_REQUEST: u8 = 5;
         self.expect(FEATURES_REQUEST).map(|_| ())
     }
 
-    /// Answers everything up to and including the next message of this type; gives that message.
+    /// Answers all messages up to and including the next message of this type. Returns that
+    /// message.
     pub fn expect(&mut self, message_type: u8) -> Result<Vec<u8>, Error> {
         let message = self.hold(message_type)?;
         self.handle(&message)?;
         Ok(message)
     }
 
-    /// Answers everything before the next message of this type, and gives that message unanswered:
-    /// [`Switch::handle`] it later, or not at all.
+    /// Answers all messages before the next message of this type. Returns that message without an
+    /// answer. The test can call [`Switch::handle`] for the message later.
     pub fn hold(&mut self, message_type: u8) -> Result<Vec<u8>, Error> {
         loop {
             let what = format!("a message of type {message_type}");
@@ -74,7 +76,7 @@ impl Switch {
         }
     }
 
-    /// Answers everything until nothing comes for this long; gives what came.
+    /// Answers all messages until no message comes for this time. Returns the messages.
     pub fn serve_until_quiet(&mut self, quiet: Duration) -> Result<Vec<Vec<u8>>, Error> {
         let mut came = Vec::new();
         while let Some(message) = self.peer.receive_within(quiet)? {
@@ -84,7 +86,7 @@ impl Switch {
         Ok(came)
     }
 
-    /// Lets the model handle a message, and sends its answers.
+    /// Lets the model handle a message, and sends its replies.
     pub fn handle(&mut self, message: &[u8]) -> Result<&Outcome, Error> {
         let now = self.now();
         let mut out = Vec::new();
@@ -93,7 +95,7 @@ impl Switch {
         Ok(&self.last)
     }
 
-    /// A packet arrives at a port; PACKET_INs go to the controller.
+    /// Delivers a packet to a port of the model. Sends PACKET_INs to the controller.
     pub fn inject(&mut self, in_port: u32, packet: &[u8]) -> Result<&Outcome, Error> {
         let now = self.now();
         let mut out = Vec::new();
@@ -102,7 +104,7 @@ impl Switch {
         Ok(&self.last)
     }
 
-    /// Does something to the model; what it appends is sent.
+    /// Calls `work` with the model, and sends the bytes that `work` appends.
     pub fn with_model<T>(
         &mut self,
         work: impl FnOnce(&mut Model, &mut Vec<u8>) -> T,
@@ -113,17 +115,17 @@ impl Switch {
         Ok(result)
     }
 
-    /// What the last message or packet made the switch send out of its ports.
+    /// The outcome of the last message or packet: the frames that the switch sent.
     pub fn last_outcome(&self) -> &Outcome {
         &self.last
     }
 
-    /// The switch behind.
+    /// The switch model.
     pub fn model(&self) -> &Model {
         &self.model
     }
 
-    /// The connection, to send what no model would.
+    /// The connection, for messages that a model would not send.
     pub fn peer(&mut self) -> &mut Peer {
         &mut self.peer
     }

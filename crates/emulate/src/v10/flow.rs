@@ -1,4 +1,4 @@
-//! 1.0's FLOW_MOD and actions, to and from what the datapath executes.
+//! Translates FLOW_MODs and actions of 1.0 to and from the form of the datapath.
 
 use flowspace::{Match, port_from_v10, port_to_v10};
 use openflow::error::v13 as code;
@@ -11,7 +11,7 @@ use crate::action::{ANY_GROUP, Action, Instructions, port};
 use crate::datapath::{Command, FlowRequest};
 use crate::table::flags;
 
-/// A checked FLOW_MOD, of which the higher byte of the command may name the table.
+/// Checks and translates a FLOW_MOD. The higher byte of its command may contain the table id.
 pub(super) fn request(body: &FlowMod<'_>, names_table: bool) -> Result<FlowRequest, ErrorCode> {
     let [named, command] = body.command.0.to_be_bytes();
     let table = names_table.then_some(named);
@@ -25,10 +25,12 @@ pub(super) fn request(body: &FlowMod<'_>, names_table: bool) -> Result<FlowReque
         _ => return Err(code::FLOW_MOD_FAILED_BAD_COMMAND),
     };
     if body.flags.contains(FlowModFlags::EMERG) {
-        // There is no emergency table, so it has no room; Open vSwitch answers the same.
+        // The switch has no emergency table, so that table counts as full. Open vSwitch sends the
+        // same error.
         return Err(code::FLOW_MOD_FAILED_TABLE_FULL);
     }
-    // An entry without wildcards has the highest priority, whatever the message says (section 3.4).
+    // An entry without wildcards has the highest priority, independent of the priority field
+    // (section 3.4).
     let is_exact = body.match_.wildcards.0 & Wildcards::ALL.0 == 0;
     let wanted = FlowModFlags::SEND_FLOW_REM | FlowModFlags::CHECK_OVERLAP;
     Ok(FlowRequest {
@@ -52,12 +54,13 @@ pub(super) fn request(body: &FlowMod<'_>, names_table: bool) -> Result<FlowReque
     })
 }
 
-/// ADD of an entry that is there resets its counters; MODIFY keeps them (section 4.6).
+/// ADD of an existing entry resets the counters of the entry. MODIFY keeps the counters (section
+/// 4.6).
 fn reset_counts(command: Command) -> u16 {
     if command == Command::Add { flags::RESET_COUNTS } else { 0 }
 }
 
-/// Checked actions.
+/// Checks and translates actions.
 pub(super) fn actions(list: List<'_, Wire<'_>>) -> Result<Vec<Action>, ErrorCode> {
     list.iter().map(action).collect()
 }
@@ -92,8 +95,8 @@ fn action(wire: Wire<'_>) -> Result<Action, ErrorCode> {
     }
 }
 
-/// Ports need not exist, but must be possible: below OFPP_MAX, as Open vSwitch has it (with 0, which
-/// never exists). Only real ports have queues.
+/// Checks a port. The port need not exist, but its number must be possible: below OFPP_MAX, as in Open vSwitch
+/// (including 0, which never exists). Only physical ports have queues.
 fn output_port(number: PortNo, queued: bool) -> Result<u32, ErrorCode> {
     let is_physical = number.0 < PortNo::MAX.0;
     let is_allowed = match number {
@@ -115,7 +118,7 @@ fn to_mac(value: u128) -> [u8; 6] {
     [a, b, c, d, e, f]
 }
 
-/// The actions as 1.0 writes them; `None` if it cannot say one of them.
+/// Encodes the actions for 1.0. Returns `None` if 1.0 has no form for an action.
 pub(super) fn to_wire(instructions: &Instructions) -> Option<ListBuf<Wire<'static>>> {
     let only_applies = Instructions { apply: Vec::new(), ..instructions.clone() };
     if only_applies != Instructions::default() {
@@ -137,7 +140,7 @@ pub(super) fn to_wire(instructions: &Instructions) -> Option<ListBuf<Wire<'stati
 fn to_wire_action(action: &Action) -> Option<Wire<'static>> {
     Some(match *action {
         Action::Output { port, max_len } => {
-            // Only what goes to the controller has a length.
+            // Only an output to the controller has a length.
             let max_len = if port == port::CONTROLLER { max_len } else { 0 };
             Wire::Output { port: PortNo(port_to_v10(port)?), max_len }
         }

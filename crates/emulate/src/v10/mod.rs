@@ -1,4 +1,4 @@
-//! The switch in OpenFlow 1.0: each message to what it does, each piece of news to its message.
+//! The OpenFlow 1.0 part of the switch: executes messages, and encodes events as messages.
 
 mod flow;
 mod stats;
@@ -22,7 +22,8 @@ use crate::session::{Session, SessionId};
 use crate::state::State;
 use crate::table::{Flow, seconds};
 
-/// Whether a controller may send this in mid-session: its body is then looked at.
+/// Whether a controller may send this message type after the handshake. Only then the switch
+/// decodes the body.
 pub(crate) fn is_for_switches(type_: u8) -> bool {
     let type_ = MessageType(type_);
     type_ == MessageType::ECHO_REPLY
@@ -37,7 +38,7 @@ pub(crate) fn is_for_switches(type_: u8) -> bool {
             )
 }
 
-/// Does what a message says. Errors are 1.3's codes.
+/// Executes a message. Errors have the codes of 1.3.
 pub(crate) fn handle(
     switch: &mut State,
     request: &Request<'_>,
@@ -48,7 +49,7 @@ pub(crate) fn handle(
     let xid = request.header.xid;
     let id = request.session;
     match message {
-        // Both are for information only.
+        // These messages need no action of the switch.
         Message::Hello(_) | Message::Error(_) | Message::EchoReply(_) => {}
         Message::EchoRequest(data) => {
             switch.reply(id, |out| Message::EchoReply(data).write(xid, out));
@@ -98,12 +99,12 @@ pub(crate) fn handle(
     Ok(())
 }
 
-/// Tells a session the news; whether it was one for this session.
+/// Sends an event to a session. Returns whether the session gets the event.
 pub(crate) fn announce(session: &mut Session, event: &Event, buffer: Option<u32>) -> bool {
     match event {
         Event::PacketIn(packet) => packet_in(session, packet, buffer),
         Event::FlowRemoved { flow, reason, at, .. } => {
-            // Open vSwitch, too, has no better word for a group's deletion in 1.0.
+            // 1.0 has no reason for the deletion of a group. Open vSwitch also sends DELETE.
             let reason = FlowRemovedReason(reason.code().min(FlowRemovedReason::DELETE.0));
             flow_removed(flow, reason, *at)
                 .is_some_and(|body| Message::FlowRemoved(body).write(0, &mut session.out).is_ok())
@@ -116,7 +117,7 @@ pub(crate) fn announce(session: &mut Session, event: &Event, buffer: Option<u32>
 }
 
 fn packet_in(session: &mut Session, packet: &ToController, buffer: Option<u32>) -> bool {
-    // 1.0 has no word for an invalid TTL, and cannot name every port of 1.3.
+    // 1.0 has no reason for an invalid TTL, and no number for some ports of 1.3.
     if packet.reason.code() > PacketInReason::ACTION.0 {
         return false;
     }
@@ -165,7 +166,7 @@ fn features(switch: &mut State, id: SessionId, xid: u32) {
     switch.reply(id, |out| Message::FeaturesReply(body).write(xid, out));
 }
 
-/// A port as 1.0 describes it; `None` for one whose number 1.0 does not have.
+/// Encodes a port for 1.0. Returns `None` if 1.0 has no such port number.
 fn phy_port(port: &Port) -> Option<PhyPort> {
     let rate = match port.made.speed_kbps {
         ..100_000 => PortFeatures::RATE_10MB_FD,
@@ -209,7 +210,7 @@ fn packet_out(
 }
 
 fn port_mod(switch: &mut State, body: &PortMod, effects: &mut Effects) -> Result<(), ErrorCode> {
-    /// All that 1.0 names but spanning tree, which the switch does not have.
+    /// All configuration bits of 1.0 except those of spanning tree, which the switch does not run.
     const SETTABLE: u32 = 0b111_0101;
     let number = port_from_v10(body.port_no.0);
     switch.datapath.configure_port(

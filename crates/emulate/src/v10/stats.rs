@@ -1,4 +1,4 @@
-//! 1.0's statistics.
+//! Answers statistics requests of 1.0.
 
 use flowspace::{Match, port_from_v10, port_to_v10};
 use openflow::error::v13 as code;
@@ -18,7 +18,6 @@ use crate::request::Request;
 use crate::state::State;
 use crate::table::Flow;
 
-/// Answers a statistics request.
 pub(super) fn answer(
     switch: &mut State,
     request: &Request<'_>,
@@ -62,7 +61,7 @@ fn description(switch: &State, out: &mut Vec<u8>) {
     .write(out);
 }
 
-/// The entries that a request is about, with their tables.
+/// The entries that a request selects, with their tables.
 fn wanted_flows<'s>(
     switch: &'s State,
     wanted: &FlowStatsRequest,
@@ -82,7 +81,8 @@ fn wanted_flows<'s>(
         .filter(move |(_, flow)| filter.accepts(flow))
 }
 
-/// Entries that 1.0 cannot describe (made by a 1.3 controller) are left out.
+/// Writes flow statistics. Entries that 1.0 cannot describe (added by a 1.3 controller) are left
+/// out.
 fn flows(switch: &State, now: u64, wanted: &FlowStatsRequest, parts: &mut Parts<'_>) {
     for (table_id, entry) in wanted_flows(switch, wanted) {
         let (Ok(match_), Some(actions)) =
@@ -133,7 +133,7 @@ fn tables(switch: &State, parts: &mut Parts<'_>) {
     }
 }
 
-/// A port that does not exist has no statistics; that is no error.
+/// Writes port statistics. A port that does not exist has no statistics, which is no error.
 fn ports(switch: &State, wanted: PortNo, parts: &mut Parts<'_>) {
     let is_wanted =
         |port: &&Port| wanted == PortNo::NONE || port.made.number == port_from_v10(wanted.0);

@@ -1,4 +1,4 @@
-//! 1.3's actions, to and from what the datapath executes.
+//! Translates actions of 1.3 to and from the form of the datapath.
 
 use flowspace::{port_from_v10, port_to_v10};
 use openflow::error::v13 as code;
@@ -9,7 +9,7 @@ use openflow::{ErrorCode, List, ListBuf};
 use crate::action::{Action, port};
 use crate::frame::{ETH_MPLS, ETH_MPLS_MULTICAST, is_vlan};
 
-/// Checked actions. Whether packets have the headers is for `Shape` to say.
+/// Checks and translates actions. `Shape` checks whether packets have the headers.
 pub(super) fn read(list: List<'_, Wire<'_>>) -> Result<Vec<Action>, ErrorCode> {
     list.iter().map(read_one).collect()
 }
@@ -41,8 +41,8 @@ fn read_one(wire: Wire<'_>) -> Result<Action, ErrorCode> {
     }
 }
 
-/// Ports need not exist, but must be possible: Open vSwitch has 16-bit ports in 1.3 as well, and
-/// lets 0 pass, which never exists.
+/// Checks a port. The port need not exist, but its number must be possible. Open vSwitch has 16-bit
+/// ports in 1.3 too, and accepts 0, which never exists.
 fn output_port(number: PortNo) -> Result<u32, ErrorCode> {
     match number.0 {
         ..0xff00 | port::IN_PORT..=port::LOCAL => Ok(number.0),
@@ -72,7 +72,7 @@ fn set_field(oxm: &Oxm<'_>) -> Result<Action, ErrorCode> {
     Ok(Action::SetField { field, value })
 }
 
-/// Actions as 1.3 writes them.
+/// Encodes actions for 1.3.
 pub(super) fn write(actions: &[Action]) -> ListBuf<Wire<'static>> {
     let mut list = ListBuf::new();
     for action in actions {
@@ -84,7 +84,7 @@ pub(super) fn write(actions: &[Action]) -> ListBuf<Wire<'static>> {
 fn write_one(action: &Action, list: &mut ListBuf<Wire<'static>>) {
     match *action {
         Action::Output { port, max_len } => {
-            // Only what goes to the controller has a length.
+            // Only an output to the controller has a length.
             let max_len = if port == port::CONTROLLER { max_len } else { 0 };
             list.push(Wire::Output { port: PortNo(port), max_len });
         }
@@ -100,7 +100,7 @@ fn write_one(action: &Action, list: &mut ListBuf<Wire<'static>>) {
         Action::SetQueue(queue) => list.push(Wire::SetQueue(queue)),
         Action::Group(id) => list.push(Wire::Group(id)),
         Action::SetField { field, value } => push_set_field(field, value, list),
-        // What a 1.0 controller installed, in 1.3's nearest words.
+        // These are actions of a 1.0 controller, in the nearest form of 1.3.
         Action::SetVlanVid(vid) => {
             push_set_field(OxmField::VLAN_VID, u128::from(VLAN_PRESENT | vid), list);
         }

@@ -1,4 +1,5 @@
-//! TABLE_FEATURES (1.3, section 7.3.5.5): all tables can do the same, but goto only later ones.
+//! Writes TABLE_FEATURES (1.3, section 7.3.5.5). All tables have the same features, but goto-table
+//! can name later tables only.
 
 use openflow::ListBuf;
 use openflow::text::Name;
@@ -9,11 +10,11 @@ use openflow::v13::{
 
 use crate::state::State;
 
-/// Types of the instructions that there are.
+/// The types of the supported instructions.
 const INSTRUCTIONS: [u16; 6] = [1, 2, 3, 4, 5, 6];
-/// Types of the actions that there are: all of 1.3's but those of PBB.
+/// The types of the supported actions: all actions of 1.3 except those of PBB.
 pub(super) const ACTIONS: [u16; 14] = [0, 11, 12, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25];
-/// OXM fields that can be matched but not set.
+/// OXM fields that an entry can match but not set.
 const READ_ONLY: [OxmField; 7] = [
     OxmField::IN_PORT,
     OxmField::IN_PHY_PORT,
@@ -33,7 +34,7 @@ pub(super) fn write(switch: &State, mut entry: impl FnMut(&TableFeatures<'_>)) {
         ACTIONS.iter().map(|type_| ActionId { type_: *type_, body: &[] }).collect();
     let fields = || (0..N_FIELDS).map(OxmField);
     let all: ListBuf<OxmId> = fields().map(|field| oxm_id(field, field.is_maskable())).collect();
-    // Fields are matched under masks, but left out and set whole.
+    // Match fields have masks. Wildcards and set-field apply to whole fields.
     let optional: ListBuf<OxmId> = fields().map(|field| oxm_id(field, false)).collect();
     let settable: ListBuf<OxmId> = fields()
         .filter(|field| !READ_ONLY.contains(field))

@@ -1,4 +1,4 @@
-//! 1.3's FLOW_MOD and instructions, to and from what the datapath executes.
+//! Translates FLOW_MODs and instructions of 1.3 to and from the form of the datapath.
 
 use flowspace::Match;
 use openflow::error::v13 as code;
@@ -11,7 +11,7 @@ use crate::action::Instructions;
 use crate::datapath::{Command, FlowRequest};
 use crate::state::State;
 
-/// A checked FLOW_MOD.
+/// Checks and translates a FLOW_MOD.
 pub(super) fn request(switch: &State, body: &FlowMod<'_>) -> Result<FlowRequest, ErrorCode> {
     let command = match body.command {
         FlowModCommand::ADD => Command::Add,
@@ -54,7 +54,7 @@ pub(super) fn request(switch: &State, body: &FlowMod<'_>) -> Result<FlowRequest,
     })
 }
 
-/// Checked instructions of an entry in table `table` with this match.
+/// Checks and translates the instructions of an entry in table `table` with this match.
 fn instructions(
     list: List<'_, Instruction<'_>>,
     match_: &Match,
@@ -65,7 +65,8 @@ fn instructions(
     let mut seen = [false; 7];
     for instruction in list {
         match seen.get_mut(usize::from(instruction.type_())) {
-            // 1.4 made a code for a repeated instruction; 1.3 has none that is closer.
+            // OpenFlow 1.4 added a code for a repeated instruction. In 1.3 this code is the
+            // nearest.
             Some(true) => return Err(code::BAD_INSTRUCTION_UNSUP_INST),
             Some(place) => *place = true,
             None => {}
@@ -79,7 +80,8 @@ fn instructions(
                 found.metadata = Some((metadata, mask))
             }
             Instruction::WriteActions(actions) => {
-                // What packets are like when the set is done depends on entries of other tables: Open vSwitch refuses nothing, either.
+                // The headers of packets at the execution of the action set depend on entries of other tables. Open
+                // vSwitch refuses no action here either.
                 found.write = actions::read(actions)?;
             }
             Instruction::ApplyActions(actions) => {
@@ -95,7 +97,7 @@ fn instructions(
     Ok(found)
 }
 
-/// Instructions as 1.3 writes them, in the order of their execution.
+/// Encodes instructions for 1.3, in the order of their execution.
 pub(super) fn write(instructions: &Instructions) -> ListBuf<Instruction<'static>> {
     let mut list = ListBuf::new();
     if let Some(id) = instructions.meter {

@@ -1,4 +1,4 @@
-//! GROUP_MOD and METER_MOD (1.3, sections 7.3.4.4 and 7.3.4.5).
+//! Executes GROUP_MOD and METER_MOD (1.3, sections 7.3.4.4 and 7.3.4.5).
 
 use openflow::ErrorCode;
 use openflow::error::v13 as code;
@@ -15,7 +15,7 @@ use crate::groups::{Bucket, Group, GroupKind};
 use crate::meters::{Band, BandKind, Meter};
 use crate::state::State;
 
-/// Does what a GROUP_MOD says.
+/// Executes a GROUP_MOD.
 pub(super) fn change(
     switch: &mut State,
     now: u64,
@@ -90,7 +90,7 @@ fn bucket(kind: GroupKind, wire: &WireBucket<'_>) -> Result<Bucket, ErrorCode> {
     })
 }
 
-/// Does what a METER_MOD says.
+/// Executes a METER_MOD.
 pub(super) fn change_meter(
     switch: &mut State,
     now: u64,

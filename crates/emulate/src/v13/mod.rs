@@ -1,4 +1,4 @@
-//! The switch in OpenFlow 1.3: each message to what it does, each piece of news to its message.
+//! The OpenFlow 1.3 part of the switch: executes messages, and encodes events as messages.
 
 mod actions;
 mod features;
@@ -24,7 +24,8 @@ use crate::session::{Role, Session, SessionId};
 use crate::state::State;
 use crate::table::{Flow, seconds};
 
-/// Whether a controller may send this in mid-session: its body is then looked at.
+/// Whether a controller may send this message type after the handshake. Only then the switch
+/// decodes the body.
 pub(crate) fn is_for_switches(type_: u8) -> bool {
     let type_ = MessageType(type_);
     type_ == MessageType::ECHO_REPLY
@@ -39,7 +40,7 @@ pub(crate) fn is_for_switches(type_: u8) -> bool {
             )
 }
 
-/// Does what a message says.
+/// Executes a message.
 pub(crate) fn handle(
     switch: &mut State,
     request: &Request<'_>,
@@ -57,7 +58,7 @@ pub(crate) fn handle(
         switch.reply(id, |out| message.write(request.header.xid, out));
     };
     match message {
-        // These are for information only.
+        // These messages need no action of the switch.
         Message::Hello(_) | Message::Error(_) | Message::EchoReply(_) => {}
         Message::EchoRequest(data) => answer(switch, Message::EchoReply(data)),
         Message::Experimenter(_) => return Err(code::BAD_REQUEST_BAD_EXPERIMENTER),
@@ -111,7 +112,7 @@ pub(crate) fn handle(
     Ok(())
 }
 
-/// What a slave may not send (section 6.3.6).
+/// Whether a slave may not send this message (section 6.3.6).
 fn changes_something(message: &Message<'_>) -> bool {
     matches!(
         message,
@@ -124,7 +125,7 @@ fn changes_something(message: &Message<'_>) -> bool {
     )
 }
 
-/// Tells a session the news, if it wants to hear it; whether it did.
+/// Sends an event to a session, if the session wants the event. Returns whether the event was sent.
 pub(crate) fn announce(session: &mut Session, event: &Event, buffer: Option<u32>) -> bool {
     match event {
         Event::PacketIn(packet) => {
@@ -245,7 +246,7 @@ fn port_mod(switch: &mut State, body: &PortMod, effects: &mut Effects) -> Result
     switch.datapath.configure_port(port_no.0, hw_addr, config.0, mask.0, effects)
 }
 
-/// In 1.3 the configuration of a table says nothing any more (section 7.3.3).
+/// Checks a TABLE_MOD. In 1.3 the configuration of a table has no meaning (section 7.3.3).
 fn table_mod(switch: &State, body: &TableMod) -> Result<(), ErrorCode> {
     if body.table_id != TABLE_ALL && body.table_id >= switch.config.n_tables {
         return Err(code::TABLE_MOD_FAILED_BAD_TABLE);

@@ -1,4 +1,4 @@
-//! Roles and asynchronous configuration (1.3, sections 6.3.6 and 7.3.9 to 7.3.10).
+//! Changes roles and asynchronous configuration (1.3, sections 6.3.6 and 7.3.9 to 7.3.10).
 
 use openflow::ErrorCode;
 use openflow::error::v13 as code;
@@ -7,7 +7,7 @@ use openflow::v13::{AsyncConfig, Role as WireRole, RoleBody};
 use crate::session::{AsyncMasks, Role, SessionId};
 use crate::state::State;
 
-/// Changes a controller's role; gives the answer.
+/// Changes a controller's role, and returns the reply.
 pub(super) fn change(
     switch: &mut State,
     id: SessionId,
@@ -21,7 +21,8 @@ pub(super) fn change(
         _ => return Err(code::ROLE_REQUEST_FAILED_BAD_ROLE),
     };
     if matches!(wanted, Some(Role::Master | Role::Slave)) {
-        // Generation ids wrap: one is newer if it is less than half the circle ahead.
+        // Generation ids wrap around. An id is newer if it is ahead by less than half the number
+        // range.
         let is_stale = |known: u64| (body.generation_id.wrapping_sub(known) as i64) < 0;
         if switch.generation.is_some_and(is_stale) {
             return Err(code::ROLE_REQUEST_FAILED_STALE);
@@ -48,7 +49,7 @@ pub(super) fn change(
     Ok(RoleBody { role, generation_id })
 }
 
-/// Which asynchronous messages a controller gets.
+/// Returns the asynchronous messages that a controller gets.
 pub(super) fn async_config(switch: &State, id: SessionId) -> AsyncConfig {
     let masks = switch.session_ref(id).map_or_else(AsyncMasks::default, |session| session.masks);
     AsyncConfig {
@@ -58,7 +59,7 @@ pub(super) fn async_config(switch: &State, id: SessionId) -> AsyncConfig {
     }
 }
 
-/// Sets which asynchronous messages a controller gets.
+/// Sets the asynchronous messages that a controller gets.
 pub(super) fn set_async_config(switch: &mut State, id: SessionId, body: AsyncConfig) {
     if let Some(session) = switch.session(id) {
         session.masks = AsyncMasks {

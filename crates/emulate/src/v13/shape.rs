@@ -1,4 +1,4 @@
-//! Which headers a packet surely has at some place in an action list: what actions may rely on.
+//! The headers that a packet certainly has at a place in an action list, on which actions may rely.
 
 use flowspace::{Field, Match};
 use openflow::ErrorCode;
@@ -11,7 +11,7 @@ use crate::frame::{ETH_ARP, ETH_IPV4, ETH_IPV6, ETH_MPLS, ETH_MPLS_MULTICAST};
 /// The headers that matter to actions.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Shape {
-    /// How many VLAN tags there are at least.
+    /// The minimum number of VLAN tags.
     vlan_tags: u8,
     ether_type: Option<u16>,
     protocol: Option<u8>,
@@ -22,7 +22,7 @@ const RARP: u16 = 0x8035;
 const ICMPV6: u8 = 58;
 
 impl Shape {
-    /// What packets of a match surely have.
+    /// The headers that packets of a match certainly have.
     pub(super) fn of(match_: &Match) -> Shape {
         let exact = |field| match_.is_exact(field).then(|| match_.get(field).0);
         Shape {
@@ -33,7 +33,7 @@ impl Shape {
         }
     }
 
-    /// Checks that an action finds the headers it needs, and follows what it does to them.
+    /// Checks that an action finds the headers that it needs. Returns the headers after the action.
     pub(super) fn after(mut self, action: &Action) -> Result<Shape, ErrorCode> {
         let has_what_it_needs = match *action {
             Action::PopVlan => self.vlan_tags > 0,
@@ -97,7 +97,7 @@ impl Shape {
     }
 }
 
-/// Whether packets of a match surely have a VLAN tag.
+/// Whether packets of a match certainly have a VLAN tag.
 fn has_vlan_tag(match_: &Match) -> bool {
     let (value, mask) = match_.get(Field::VlanVid);
     value & mask & flowspace::field::VLAN_PRESENT != 0

@@ -1,4 +1,4 @@
-//! 1.3's multipart requests.
+//! Answers multipart requests of 1.3.
 
 use flowspace::Match;
 use openflow::error::v13 as code;
@@ -22,14 +22,14 @@ use crate::request::Request;
 use crate::state::State;
 use crate::table::{Flow, seconds};
 
-/// Answers a multipart request.
 pub(super) fn answer(
     switch: &mut State,
     request: &Request<'_>,
     body: &MultipartRequest<'_>,
 ) -> Result<(), ErrorCode> {
     if body.flags.contains(MultipartFlags::MORE) {
-        // Only a table-features request can be in parts, and the tables cannot be changed.
+        // Only a table-features request can have parts, and the switch does not support changes of
+        // tables.
         return Err(code::BAD_REQUEST_MULTIPART_BUFFER_OVERFLOW);
     }
     let mut out = Vec::new();
@@ -110,7 +110,7 @@ fn description(switch: &State, out: &mut Vec<u8>) {
     .write(out);
 }
 
-/// The entries that a request is about, with their tables.
+/// The entries that a request selects, with their tables.
 fn wanted_flows<'s>(
     switch: &'s State,
     wanted: &FlowStatsRequest<'_>,
@@ -183,7 +183,7 @@ fn tables(switch: &State, parts: &mut Parts<'_>) {
     }
 }
 
-/// A port that does not exist has no statistics; that is no error.
+/// Writes port statistics. A port that does not exist has no statistics, which is no error.
 fn ports(switch: &State, now: u64, wanted: PortNo, parts: &mut Parts<'_>) {
     let is_wanted = |port: &&Port| wanted == PortNo::ANY || port.made.number == wanted.0;
     for port in switch.ports().filter(is_wanted) {
@@ -299,7 +299,7 @@ fn group_features(switch: &State) -> GroupFeatures {
     }
 }
 
-/// The meters that a request is about; one that is named must be there.
+/// The meters that a request selects. A meter that the request names must exist.
 fn wanted_meters(
     switch: &State,
     wanted: u32,
@@ -352,7 +352,7 @@ fn meter_config(meter_id: u32, meter: &Meter, out: &mut Vec<u8>) {
 }
 
 fn meter_features() -> MeterFeatures {
-    /// Drop and DSCP remark.
+    /// The supported band types: drop and DSCP remark.
     const BAND_TYPES: u32 = 1 << 1 | 1 << 2;
     MeterFeatures {
         max_meter: MAX_METERS as u32,

@@ -1,4 +1,4 @@
-//! Matches and ports as OpenFlow 1.3 writes them.
+//! Encodes matches and ports for OpenFlow 1.3.
 
 use flowspace::Match;
 use openflow::text::Name;
@@ -6,14 +6,15 @@ use openflow::v13::{MatchBuf, Port as WirePort, PortConfig, PortFeatures, PortNo
 
 use crate::ports::Port;
 
-/// A match as 1.3 writes it; `None` if it cannot (only a 1.0 controller can have made such an entry).
+/// Encodes a match for 1.3. Returns `None` if 1.3 has no form for the match, which only a 1.0 controller can have
+/// added.
 pub(super) fn match_(match_: &Match) -> Option<MatchBuf> {
     let mut wire = MatchBuf::new();
     match_.to_v13(&mut wire).ok()?;
     Some(wire)
 }
 
-/// A port as 1.3 describes it.
+/// Encodes a port for 1.3.
 pub(super) fn port(port: &Port) -> WirePort {
     let rate = match port.made.speed_kbps {
         ..100_000 => PortFeatures::RATE_10MB_FD,
@@ -23,7 +24,7 @@ pub(super) fn port(port: &Port) -> WirePort {
         40_000_000..100_000_000 => PortFeatures::RATE_40GB_FD,
         100_000_000.. => PortFeatures::RATE_100GB_FD,
     };
-    /// Administrative bits that 1.3 kept of 1.0's.
+    /// The configuration bits of 1.0 that 1.3 has too.
     const KNOWN: u32 = 0b110_0101;
     WirePort {
         port_no: PortNo(port.made.number),
