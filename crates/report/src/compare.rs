@@ -1,5 +1,6 @@
-//! `weir report compare A B …`: the same metric of the same point in several results, with a
-//! verdict that respects the confidence intervals; and what only one of them has.
+//! Compares several results for `weir report compare A B …`: the same metric of the same point in
+//! each result, with a verdict from the confidence intervals. Also lists the points and metrics
+//! that only one result has.
 
 use crate::figure::{Figure, Scale, Spread, draw_spreads};
 use crate::names::metric_in_words;
@@ -10,19 +11,19 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What can be said about a metric of `B` against the same of `A`.
+/// The verdict about a metric of `B` against the same metric of `A`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// Better, and the 95 % confidence interval of the difference excludes zero.
+    /// `B` is better, and the 95 % confidence interval of the difference excludes zero.
     Better,
-    /// Worse, and the interval excludes zero.
+    /// `B` is worse, and the interval excludes zero.
     Worse,
     /// The interval includes zero.
     Same,
-    /// A difference in something that has no good direction.
+    /// The interval excludes zero, but neither direction of the metric is better.
     Different,
-    /// Fewer than two runs on a side: no interval, so no verdict.
+    /// A side has fewer than two runs, so there is no interval and no verdict.
     TooFewRuns,
 }
 
@@ -38,12 +39,12 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// What comparing results found.
+/// The result of a comparison.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Compared {
-    /// What both sides have.
+    /// The metrics that both sides have.
     pub lines: Vec<Comparison>,
-    /// What one side has alone.
+    /// The points and metrics that only one side has.
     pub unmatched: Vec<Unmatched>,
 }
 
@@ -52,11 +53,11 @@ pub struct Compared {
 pub struct Unmatched {
     /// The point: system and parameters.
     pub point: String,
-    /// The metric's name; `None` where the whole point is missing.
+    /// The metric's name; `None` if the whole point is missing.
     pub metric: Option<String>,
-    /// The results that have it.
+    /// The results that have the point or metric.
     pub only_in: String,
-    /// Those that lack it.
+    /// The results that lack the point or metric.
     pub not_in: String,
 }
 
@@ -67,17 +68,18 @@ pub struct Comparison {
     pub point: String,
     /// The metric's name.
     pub metric: String,
-    /// Its unit.
+    /// The metric's unit.
     pub unit: String,
-    /// The name of the results that `b` is from.
+    /// The name of the results from which `b` is.
     pub against: String,
     /// The mean in the first results.
     pub a: f64,
     /// The mean in the other results.
     pub b: f64,
-    /// `b − a` and half the width of its 95 % confidence interval, where there are enough runs.
+    /// `b − a` and half the width of its 95 % confidence interval; `None` if there are too few
+    /// runs.
     pub difference: Option<(f64, f64)>,
-    /// What can be said.
+    /// The verdict.
     pub verdict: Verdict,
 }
 
@@ -136,7 +138,8 @@ impl Compared {
         self.unmatched.push(Unmatched { point, metric, only_in, not_in });
     }
 
-    /// What one side has alone, in sentences: one for each two results, with the first few by name.
+    /// Describes the points and metrics that only one side has, in one sentence for each pair of
+    /// results. The sentence names the first ten.
     #[must_use]
     pub fn told_unmatched(&self) -> Vec<String> {
         const SHOWN: usize = 10;
@@ -159,7 +162,8 @@ impl Compared {
         by_sides.into_iter().map(sentence).collect()
     }
 
-    /// For each metric that differs somewhere: how often as much as in the first results it is in the others, point by point.
+    /// Draws one figure for each metric that differs at some point: the ratio of the other results to the first
+    /// results, point by point.
     #[must_use]
     pub fn figures(&self) -> Vec<Figure> {
         let differs =
@@ -202,7 +206,7 @@ fn named(point: &Point) -> String {
     format!("{} {}", point.system, point.label()).trim_end().to_owned()
 }
 
-/// The lines as CSV: plain numbers, one in each field.
+/// Writes the lines as CSV, with one plain number in each field.
 #[must_use]
 pub fn csv(lines: &[Comparison]) -> String {
     let mut table = Table::new([
@@ -239,10 +243,11 @@ pub fn csv(lines: &[Comparison]) -> String {
     table.to_csv()
 }
 
-/// The lines as a table, for stdout.
+/// Writes the lines as a table for stdout.
 #[must_use]
 pub fn table(lines: &[Comparison]) -> Table {
-    // What counts most stands first: a terminal may have no room for the last columns.
+    // The most important columns come first, because a terminal may have no room for the last
+    // columns.
     let are_several = lines.windows(2).any(|pair| pair[0].against != pair[1].against);
     let against = are_several.then_some("against");
     let titles = ["first", "other", "ratio", "verdict", "difference"];

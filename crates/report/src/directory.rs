@@ -1,5 +1,5 @@
-//! A results directory: `result.json` (or `result.json.gz`), `histograms.hlog`, `metrics.csv`, `tenants.csv` and `report.html`;
-//! a result's own figures are in `figures/`.
+//! Reads and writes a results directory. The directory has the files `result.json` (or `result.json.gz`),
+//! `histograms.hlog`, `metrics.csv`, `tenants.csv` and `report.html`, and the figures of the result in `figures/`.
 
 use crate::figure::{Figure, WIDE, palette_of};
 use crate::histogram::{Histogram, write_log};
@@ -14,14 +14,14 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What can go wrong with a results directory.
+/// An error of a results directory.
 #[derive(Debug)]
 pub enum Error {
     /// A file could not be read or written.
     Io(PathBuf, io::Error),
-    /// `result.json` is not what the schema says.
+    /// `result.json` does not follow the schema.
     Format(PathBuf, serde_json::Error),
-    /// `result.json` was written by a version with another schema.
+    /// A version of Weir with another schema wrote `result.json`.
     Schema(PathBuf, u32),
 }
 
@@ -40,9 +40,9 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 impl Results {
-    /// Writes the whole directory, making it where it is missing.
+    /// Writes the whole directory, and creates the directory if it is missing.
     ///
-    /// `histograms` are the raw distributions by name; `window` is the measured time of a run.
+    /// `histograms` are the raw distributions by name. `window` is the measured time of a run.
     ///
     /// # Errors
     /// [`Error::Io`] with the file that could not be written.
@@ -55,8 +55,8 @@ impl Results {
         self.write_with(dir, histograms, window, &Extras::default())
     }
 
-    /// The same with more figures, which also become files under `figures/` (SVG and, with the
-    /// feature `png`, PNG), and more tables.
+    /// Writes the directory as [`Results::write`] does, with more figures and more tables. The
+    /// figures also become files under `figures/` (SVG and, with the feature `png`, PNG).
     ///
     /// # Errors
     /// [`Error::Io`] with the file that could not be written.
@@ -86,9 +86,9 @@ impl Results {
         self.write_page(dir, extras)
     }
 
-    /// Writes what is drawn of a result: `report.html`, and under `figures/` each figure as SVG and CSV, and,
-    /// with the feature `png`, a result's own figures as PNG. `figures.json` keeps what cannot be drawn from
-    /// `result.json` alone, so that all can be drawn again.
+    /// Writes the drawings of a result: `report.html`, and under `figures/` each figure as SVG and CSV. With the
+    /// feature `png` the result's own figures are also written as PNG. `figures.json` has the figures and tables that
+    /// cannot be drawn from `result.json` alone, so that everything can be drawn again.
     ///
     /// # Errors
     /// [`Error::Io`] with the file that could not be written.
@@ -123,7 +123,7 @@ impl Results {
         Ok(())
     }
 
-    /// The figures and tables that a result brought, from `figures.json`; none if there is no such file.
+    /// Reads the result's own figures and tables from `figures.json`. Returns `None` if the file does not exist.
     ///
     /// # Errors
     /// See [`Error`].
@@ -146,7 +146,8 @@ impl Results {
     pub fn read(path: &Path) -> Result<Self, Error> {
         let path = if path.is_dir() { result_in(path) } else { path.to_owned() };
         let text = read_text(&path).map_err(|error| Error::Io(path.clone(), error))?;
-        // Of another schema the rest may have any form, so the number comes first.
+        // With another schema the rest of the file may have any form, so the schema number is read
+        // first.
         #[derive(Deserialize)]
         struct Version {
             schema: u32,
@@ -223,13 +224,13 @@ impl Results {
     }
 }
 
-/// The result file of a results directory. A directory that is kept for long may have the file compressed.
+/// The result file of a results directory. The file may be compressed in a directory that is stored for a long time.
 fn result_in(dir: &Path) -> PathBuf {
     let (plain, compressed) = (dir.join("result.json"), dir.join("result.json.gz"));
     if !plain.exists() && compressed.exists() { compressed } else { plain }
 }
 
-/// The text of a file, also of a file that gzip compressed.
+/// Reads the text of a plain file or of a gzip file.
 fn read_text(path: &Path) -> io::Result<String> {
     if path.extension().is_none_or(|it| it != "gz") {
         return fs::read_to_string(path);

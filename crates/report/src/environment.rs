@@ -1,5 +1,5 @@
-//! Where and with what a measurement was made: recorded with every result, so that a figure can
-//! be judged and repeated.
+//! Records the machine and the software versions of a measurement. Every result contains this
+//! record, so that a reader can judge and repeat the measurement.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -7,14 +7,14 @@ use std::fs;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-/// The machine and the versions. What could not be found out is left out, never guessed.
+/// The machine and the versions. An unknown value is left out, never guessed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Environment {
-    /// The arguments of this process, as given.
+    /// The command-line arguments of this process.
     pub command: Vec<String>,
     /// Weir's version.
     pub weir: String,
-    /// The git commit that the program was built from, as [`program_starts`] was told.
+    /// The git commit of the program, as given to [`program_starts`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
     /// The kernel's release.
@@ -23,18 +23,18 @@ pub struct Environment {
     /// The CPU's model name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu: Option<String>,
-    /// How many CPUs this process may use.
+    /// The number of CPUs that this process may use.
     pub cpus: usize,
     /// Main memory in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
-    /// Peers by name (`openvswitch`, `haproxy`, …) with the version each one printed.
+    /// The peers by name (`openvswitch`, `haproxy`, …), each with the version that it printed.
     pub versions: BTreeMap<String, String>,
 }
 
 impl Environment {
-    /// Looks at this machine, and asks each of `peers` (name, command, arguments) for its version:
-    /// the first line that it prints.
+    /// Records this machine, and runs each of `peers` (name, command, arguments) for its version.
+    /// The version is the first line of the output.
     #[must_use]
     pub fn capture(peers: &[(&str, &str, &[&str])]) -> Self {
         let versions = peers.iter().filter_map(|&(name, command, arguments)| {
@@ -52,7 +52,7 @@ impl Environment {
         }
     }
 
-    /// One line for people: CPU, cores, kernel.
+    /// Describes the machine in one line: CPU, cores, kernel.
     #[must_use]
     pub fn machine(&self) -> String {
         format!(
@@ -64,7 +64,7 @@ impl Environment {
     }
 }
 
-/// What holds for all measurements of a program.
+/// The values that are the same for all measurements of a program.
 struct Program {
     commit: Option<&'static str>,
     cpus: usize,
@@ -73,14 +73,14 @@ struct Program {
 
 static PROGRAM: OnceLock<Program> = OnceLock::new();
 
-/// A program that measures says this when it starts: every result of it has this as its start then, the CPUs that the process
-/// may use now (some measurements keep themselves to one later), and the commit that the program was built from. Were the
-/// commit built into this crate, each commit would have all that use it built again.
+/// Records the start time, the usable CPUs and the commit of a program for all its results. A program that measures
+/// calls this function at its start, because some measurements later restrict the process to one CPU. The commit is an
+/// argument, because a commit in this crate would make every commit rebuild all crates that use this crate.
 pub fn program_starts(commit: Option<&'static str>) {
     PROGRAM.get_or_init(|| Program { commit, cpus: usable_cpus(), started: timestamp() });
 }
 
-/// When the program started, where it has said so; else now.
+/// The start time of the program if [`program_starts`] was called, else the current time.
 pub(crate) fn started() -> String {
     PROGRAM.get().map_or_else(timestamp, |program| program.started.clone())
 }
@@ -112,7 +112,7 @@ fn kilobytes(text: &str) -> Option<u64> {
     text.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// The time of day as RFC 3339 in UTC, to the second.
+/// The current time as RFC 3339 in UTC, in whole seconds.
 #[must_use]
 pub fn timestamp() -> String {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
@@ -121,7 +121,7 @@ pub fn timestamp() -> String {
 
 fn rfc3339(seconds: u64) -> String {
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
-    // Civil date from days since 1970 (Hinnant's algorithm, for dates after 1970 only).
+    // This computes the date from days since 1970 (Hinnant's algorithm, for dates after 1970 only).
     let shifted = days + 719_468;
     let era = shifted / 146_097;
     let day_of_era = shifted % 146_097;

@@ -1,6 +1,8 @@
-//! Latency histograms in nanoseconds: recorded without lock or allocation, merged afterwards.
+//! Latency histograms in nanoseconds. Recording needs no lock and no allocation. Histograms can be
+//! merged.
 //!
-//! Thin over HdrHistogram, with the bounds fixed so that any two of the same [`Precision`] merge.
+//! The type wraps HdrHistogram with fixed bounds, so that any two histograms of the same
+//! [`Precision`] can be merged.
 
 use hdrhistogram::Histogram as Hdr;
 use hdrhistogram::serialization::V2DeflateSerializer;
@@ -9,17 +11,17 @@ use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 use std::time::Duration;
 
-/// The finest difference that is kept: 64 ns, below what a socket can resolve.
+/// The smallest recorded difference: 64 ns, below the resolution of a socket.
 const LOWEST_NS: u64 = 64;
-/// The longest latency that is told apart: ten minutes. Anything longer counts as this.
+/// The longest recorded latency: ten minutes. A longer latency counts as ten minutes.
 const HIGHEST_NS: u64 = 600_000_000_000;
 
-/// How finely values are told apart.
+/// The resolution of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Precision {
-    /// Three significant digits, about 200 KB a histogram.
+    /// Three significant digits, with about 200 KB for each histogram.
     Fine,
-    /// Two significant digits, about 27 KB a histogram: for thousands of tenants.
+    /// Two significant digits, with about 27 KB for each histogram, for thousands of tenants.
     Coarse,
 }
 
@@ -28,7 +30,7 @@ pub enum Precision {
 pub struct Histogram(Hdr<u64>);
 
 impl Histogram {
-    /// An empty histogram; allocates everything that it will ever need.
+    /// Makes an empty histogram, and allocates all memory that the histogram will need.
     #[must_use]
     pub fn new(precision: Precision) -> Self {
         let digits = match precision {
@@ -41,44 +43,46 @@ impl Histogram {
         }
     }
 
-    /// Counts one value; longer than ten minutes counts as ten minutes.
+    /// Counts one value. A value above ten minutes counts as ten minutes.
     #[inline]
     pub fn record(&mut self, ns: u64) {
         self.0.saturating_record(ns);
     }
 
-    /// Adds what another one counted; the other may be finer or coarser.
+    /// Adds the values of another histogram, which may have another precision.
     pub fn merge(&mut self, other: &Self) {
-        // Both have the same bounds, so the only possible error (out of range) cannot happen.
+        // Both histograms have the same bounds, so the only possible error (out of range) cannot
+        // happen.
         let merged = self.0.add(&other.0);
         debug_assert!(merged.is_ok());
     }
 
-    /// How many values were counted.
+    /// The number of counted values.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.0.len()
     }
 
-    /// The value below which `percent` (0 to 100) of all values lie, or `None` when there are none.
+    /// The value below which `percent` (0 to 100) of all values lie, or `None` if there are no
+    /// values.
     #[must_use]
     pub fn percentile(&self, percent: f64) -> Option<u64> {
         (!self.0.is_empty()).then(|| self.0.value_at_percentile(percent))
     }
 
-    /// The share (0 to 1) of values that are at most `ns`; 0 when there are none.
+    /// The share (0 to 1) of values that are at most `ns`; 0 if there are no values.
     #[must_use]
     pub fn share_at_most(&self, ns: u64) -> f64 {
         if self.0.is_empty() { 0.0 } else { self.0.percentile_below(ns) / 100.0 }
     }
 
-    /// The arithmetic mean in nanoseconds, or `None` when there are no values.
+    /// The arithmetic mean in nanoseconds, or `None` if there are no values.
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
         (!self.0.is_empty()).then(|| self.0.mean())
     }
 
-    /// What goes into `result.json`.
+    /// The summary for `result.json`.
     #[must_use]
     pub fn summary(&self) -> LatencySummary {
         let at = |percent| self.percentile(percent).unwrap_or(0) as f64 / 1e3;
@@ -99,8 +103,8 @@ impl Histogram {
         }
     }
 
-    /// The cumulative distribution as (value in µs, share at or below it), some two hundred points
-    /// for a million values, denser towards the tail.
+    /// The cumulative distribution as (value in µs, share at or below the value). A million values
+    /// give about two hundred points, which are denser towards the tail.
     fn cdf(&self) -> Vec<(f64, f64)> {
         if self.0.is_empty() {
             return Vec::new();
@@ -113,10 +117,11 @@ impl Histogram {
 }
 
 /// Writes named histograms as one HdrHistogram interval log (V2, compressed), which every
-/// HdrHistogram tool reads. A name is the line's tag, so commas and spaces in it become `_`.
+/// HdrHistogram tool reads. The name is the tag of the line, so commas and spaces in the name
+/// become `_`.
 ///
 /// # Errors
-/// Whatever `out` refuses, as [`io::Error`].
+/// The error of `out`, as [`io::Error`].
 pub fn write_log<'a>(
     out: &mut impl Write,
     histograms: impl IntoIterator<Item = (&'a str, &'a Histogram)>,
@@ -139,9 +144,9 @@ pub fn write_log<'a>(
 /// The figures of a latency distribution, in microseconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LatencySummary {
-    /// How many values there were; with none all other figures are 0.
+    /// The number of values. Without values all other figures are 0.
     pub count: u64,
-    /// The smallest.
+    /// The smallest value.
     pub min_us: f64,
     /// The arithmetic mean.
     pub mean_us: f64,
@@ -159,9 +164,9 @@ pub struct LatencySummary {
     pub p99_us: f64,
     /// The 99.9th percentile.
     pub p999_us: f64,
-    /// The greatest.
+    /// The largest value.
     pub max_us: f64,
-    /// (value in µs, share at or below it), rising.
+    /// The cumulative distribution as (value in µs, share at or below the value), in rising order.
     pub cdf: Vec<(f64, f64)>,
 }
 

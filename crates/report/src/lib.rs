@@ -1,12 +1,12 @@
 #![forbid(unsafe_code)]
-//! What every measuring command hands back: histograms, statistics, tables, figures and the
-//! results directory.
+//! The results of measuring commands: histograms, statistics, tables, figures and the results
+//! directory.
 //!
-//! It deliberately measures nothing and prints nothing: callers record into a [`Histogram`], describe
-//! what they saw as [`Results`] and get text, files and verdicts back.
+//! The crate deliberately measures nothing and prints nothing. Callers record values into a [`Histogram`], describe the
+//! measurement as [`Results`], and get text, files and verdicts.
 //!
-//! Start reading at [`results`] (what a results directory is), then [`histogram`] and [`stats`]
-//! (how numbers are made), [`table`], [`figure`] and [`page`] (how they are shown), and [`mod@compare`].
+//! Start reading at [`results`] (the content of a results directory), then read [`histogram`] and [`stats`] (the
+//! computation of numbers), [`table`], [`figure`] and [`page`] (the output), and [`mod@compare`].
 
 pub mod compare;
 pub mod directory;

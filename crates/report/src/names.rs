@@ -1,15 +1,15 @@
-//! Names of tools, metrics and parameters in words.
+//! Converts names of tools, metrics and parameters to words.
 
-/// What a report is called.
+/// The title of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Title<'a> {
-    /// At the top.
+    /// The heading at the top of the report.
     pub heading: &'a str,
-    /// The paper that is reproduced, and which of its figures.
+    /// The reproduced paper and its figure.
     pub source: Option<&'a str>,
 }
 
-/// The heading of a tool's report; that of a paper is the paper's title.
+/// The title of a tool's report. The heading of a reproduced paper is the title of the paper.
 #[must_use]
 pub fn tool_title(tool: &str) -> Title<'_> {
     let (heading, source) = match tool {
@@ -58,7 +58,7 @@ pub fn tool_title(tool: &str) -> Title<'_> {
     Title { heading, source: (!source.is_empty()).then_some(source) }
 }
 
-/// A metric's name in words, without its unit.
+/// The name of a metric in words, without the unit.
 #[must_use]
 pub fn metric_in_words(name: &str) -> String {
     let known = match name {
@@ -91,7 +91,7 @@ pub fn metric_in_words(name: &str) -> String {
     name.replace('_', " ")
 }
 
-/// A parameter as an axis is called.
+/// The name of a parameter in words, as the label of an axis.
 #[must_use]
 pub fn parameter_in_words(name: &str) -> String {
     match name {
@@ -105,7 +105,7 @@ pub fn parameter_in_words(name: &str) -> String {
     }
 }
 
-/// A label of what is measured: its name and its unit.
+/// The label of a measured quantity: its name and its unit.
 #[must_use]
 pub fn with_unit(name: &str, unit: &str) -> String {
     let unit = match unit {

@@ -1,31 +1,34 @@
-//! How long a measurement takes: said before it begins, and of what is left while it goes on.
+//! Estimates the duration of a measurement before its start, and the remaining time during the
+//! measurement.
 
 use std::time::{Duration, Instant};
 
-/// The pace of a measurement that has a known number of steps, all about as long.
+/// The pace of a measurement with a known number of steps of about the same duration.
 #[derive(Clone, Debug)]
 pub struct Pace {
     steps: usize,
     begun: usize,
-    /// What a step takes, as long as none has been made.
+    /// The estimated duration of a step, used until the first step is finished.
     guess: Duration,
     start: Instant,
 }
 
 impl Pace {
-    /// So many steps, of about `guess` each; the first begins now.
+    /// Makes the pace of a measurement of `steps` steps of about `guess` each. The first step
+    /// begins now.
     #[must_use]
     pub fn new(steps: usize, guess: Duration) -> Pace {
         Pace { steps, begun: 0, guess, start: Instant::now() }
     }
 
-    /// How long all of it takes, such as `about 6 h 50 min`.
+    /// The estimated duration of the whole measurement, such as `about 6 h 50 min`.
     #[must_use]
     pub fn whole(&self) -> String {
         told(self.guess.saturating_mul(u32::try_from(self.steps).unwrap_or(u32::MAX)))
     }
 
-    /// Another step begins: which it is, and how long there is to go, such as `3 of 40, about 12 min left`.
+    /// Begins the next step. Returns the number of the step and the remaining time, such as `3 of 40, about 12 min
+    /// left`.
     pub fn step(&mut self) -> String {
         let left = left(self.steps, self.begun, self.start.elapsed(), self.guess);
         self.begun += 1;
@@ -33,13 +36,14 @@ impl Pace {
     }
 }
 
-/// What the steps that are not made will take, if they are like those that are.
+/// The remaining time, if the remaining steps take as long as the finished steps.
 fn left(steps: usize, made: usize, elapsed: Duration, guess: Duration) -> Duration {
     let each = if made == 0 { guess.as_secs_f64() } else { elapsed.as_secs_f64() / made as f64 };
     Duration::try_from_secs_f64(each * steps.saturating_sub(made) as f64).unwrap_or(Duration::MAX)
 }
 
-/// What is left after some steps, to follow the name of the next: `, about 12 min left`; nothing before one is made.
+/// The remaining time after some steps, as text behind the name of the next step: `, about 12 min left`. The text is
+/// empty before the first step is finished.
 #[must_use]
 pub fn left_after(made: usize, steps: usize, elapsed: Duration) -> String {
     if made == 0 {
@@ -48,7 +52,7 @@ pub fn left_after(made: usize, steps: usize, elapsed: Duration) -> String {
     format!(", {} left", told(left(steps, made, elapsed, Duration::ZERO)))
 }
 
-/// For people: a time to two figures or so.
+/// Writes a time for people, with about two digits.
 #[must_use]
 pub fn told(time: Duration) -> String {
     let seconds = time.as_secs_f64().round() as u64;

@@ -1,4 +1,5 @@
-//! What a measuring command found, as `result.json` has it (schema in `schema/result.schema.json`).
+//! The results of a measuring command, in the form of `result.json` (schema in
+//! `schema/result.schema.json`).
 
 use crate::environment::{Environment, started};
 use crate::figure::Figure;
@@ -12,31 +13,31 @@ use std::fmt;
 /// The version of the schema that this code writes and reads.
 pub const SCHEMA: u32 = 1;
 
-/// A setting, and a finding's code.
+/// The name of a setting, and the code of a finding.
 const PARTIAL: &str = "partial";
 
-/// Everything that one measuring command found.
+/// All results of one measuring command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Results {
     /// Always [`SCHEMA`].
     pub schema: u32,
     /// The command's name, such as `bench relay`.
     pub tool: String,
-    /// When it started, RFC 3339 in UTC.
+    /// The start time, as RFC 3339 in UTC.
     pub started: String,
-    /// The machine.
+    /// The machine and the software versions.
     pub environment: Environment,
-    /// What random choices were drawn from.
+    /// The seed of the random choices.
     pub seed: u64,
-    /// Every setting that shaped the measurement, by name.
+    /// Every setting of the measurement, by name.
     pub settings: BTreeMap<String, Scalar>,
-    /// What was measured: one entry per system and combination of parameters.
+    /// The measured points: one point for each system and combination of parameters.
     pub points: Vec<Point>,
-    /// What a reader has to know before believing or using the figures.
+    /// The findings that a reader must know before using the figures.
     pub findings: Vec<Finding>,
 }
 
-/// A setting's or parameter's value.
+/// The value of a setting or parameter.
 #[derive(Clone, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Scalar {
@@ -80,32 +81,33 @@ scalar_from! {
 /// One system under one combination of parameters.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Point {
-    /// What was measured: `direct`, `weir`, `haproxy`, …
+    /// The measured system: `direct`, `weir`, `haproxy`, …
     pub system: String,
-    /// What was varied: `rate`, `tenants`, `message`, …
+    /// The varied parameters: `rate`, `tenants`, `message`, …
     pub parameters: BTreeMap<String, Scalar>,
-    /// By name, such as `p50_us`; one sample per run.
+    /// The metrics by name, such as `p50_us`, with one sample for each run.
     pub metrics: BTreeMap<String, Metric>,
-    /// Distributions merged over runs, by what they are of: `latency`, `lag`, `latency PACKET_IN`.
+    /// The distributions, merged over the runs, by measured quantity: `latency`, `lag`, `latency
+    /// PACKET_IN`.
     pub latency: BTreeMap<String, LatencySummary>,
-    /// One row per tenant, where tenants are told apart.
+    /// One row for each tenant, if the measurement distinguishes tenants.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tenants: Vec<TenantRow>,
-    /// The course of the first run.
+    /// The seconds of the first run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub intervals: Vec<Interval>,
 }
 
-/// A figure with one sample per run.
+/// A metric with one sample for each run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Metric {
-    /// `µs`, `1/s`, `%`, `bytes`, or empty for a plain count or ratio.
+    /// The unit: `µs`, `1/s`, `%`, `bytes`, or empty for a plain count or ratio.
     pub unit: String,
-    /// Which way is good.
+    /// The direction in which the metric is better.
     pub better: Better,
-    /// One value per run.
+    /// One value for each run.
     pub samples: Vec<f64>,
-    /// Their mean; absent without samples.
+    /// The mean of the samples; absent without samples.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mean: Option<f64>,
     /// Half the width of the mean's 95 % confidence interval; absent with fewer than two samples.
@@ -117,7 +119,7 @@ pub struct Metric {
 }
 
 impl Metric {
-    /// A metric of these samples; what is not finite (a ratio to nothing) is no sample.
+    /// Makes a metric from these samples. A value that is not finite (a ratio to zero) is left out.
     #[must_use]
     pub fn new(unit: &str, better: Better, mut samples: Vec<f64>) -> Self {
         samples.retain(|sample| sample.is_finite());
@@ -132,64 +134,65 @@ impl Metric {
     }
 }
 
-/// Which way is good.
+/// The direction in which the metric is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
-    /// Latency, loss, CPU.
+    /// A lower value is better: latency, loss, CPU.
     Lower,
-    /// Throughput, fairness.
+    /// A higher value is better: throughput, fairness.
     Higher,
-    /// A description, not a merit.
+    /// Neither is better: the metric only describes.
     Neither,
 }
 
 /// One tenant's share of a point, over all runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TenantRow {
-    /// Its name.
+    /// The tenant's name.
     pub tenant: String,
-    /// Messages sent in the measured window.
+    /// The number of messages sent in the measured window.
     pub sent: u64,
-    /// Of those, how many arrived or were answered.
+    /// The number of these messages that arrived or were answered.
     pub received: u64,
-    /// Their latency.
+    /// The latency of these messages.
     pub latency: LatencySummary,
 }
 
 /// One second of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
-    /// Seconds since the schedule's start.
+    /// The start of the interval, in seconds since the start of the schedule.
     pub start_s: f64,
-    /// Messages whose intended time lies in it and that arrived or were answered.
+    /// The number of messages that arrived or were answered, and that had their intended time in
+    /// the interval.
     pub received: u64,
-    /// Their mean latency.
+    /// The mean latency of these messages.
     pub mean_us: f64,
-    /// Their greatest latency.
+    /// The largest latency of these messages.
     pub max_us: f64,
 }
 
-/// Something that a reader has to know.
+/// A fact about the measurement that a reader must know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// A stable name, such as `generator-bottleneck` or `leak`.
+    /// The stable name of the kind of finding, such as `generator-bottleneck` or `leak`.
     pub code: String,
-    /// A sentence.
+    /// The finding in one sentence.
     pub text: String,
 }
 
-/// What a results directory shows beside what can be drawn of any result.
+/// The figures and tables of one result, in addition to those that can be drawn of any result.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Extras {
-    /// In this order.
+    /// The figures, in the order of the report.
     pub figures: Vec<Figure>,
-    /// Each with its heading.
+    /// The tables, each with its heading.
     pub tables: Vec<(String, Table)>,
 }
 
 impl Results {
-    /// Empty results of `tool`, which started when the program did, on this machine.
+    /// Makes empty results of `tool` on this machine. The start time is that of the program.
     #[must_use]
     pub fn new(tool: &str, seed: u64, environment: Environment) -> Self {
         Self {
@@ -204,22 +207,22 @@ impl Results {
         }
     }
 
-    /// Says that the measurement was ended before its time, and what of it was measured.
+    /// Marks the measurement as ended early. `text` states the measured part.
     pub fn mark_partial(&mut self, text: &str) {
         self.settings.insert(PARTIAL.to_owned(), true.into());
         self.findings.insert(0, Finding { code: PARTIAL.to_owned(), text: text.to_owned() });
     }
 
-    /// Whether the measurement was ended before its time.
+    /// Whether the measurement was ended early.
     #[must_use]
     pub fn is_partial(&self) -> bool {
         self.settings.get(PARTIAL) == Some(&Scalar::Flag(true))
     }
 
-    /// `result.json`'s text.
+    /// The text of `result.json`.
     #[must_use]
     pub fn to_json(&self) -> String {
-        // Only maps with keys that are no strings can fail, and there are none.
+        // Only a map with keys that are not strings can fail, and the results have no such map.
         let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
         text.push('\n');
         text
@@ -227,7 +230,7 @@ impl Results {
 }
 
 impl Point {
-    /// A point of `system` with these parameters.
+    /// Makes a point of `system` with these parameters.
     pub fn new<N: Into<String>, V: Into<Scalar>>(
         system: &str,
         parameters: impl IntoIterator<Item = (N, V)>,
@@ -244,7 +247,7 @@ impl Point {
         parts.join(" ")
     }
 
-    /// A metric's mean over runs.
+    /// The mean of a metric over the runs.
     #[must_use]
     pub fn mean(&self, metric: &str) -> Option<f64> {
         self.metrics.get(metric)?.mean

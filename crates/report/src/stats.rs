@@ -1,12 +1,12 @@
-//! Statistics over runs and over tenants.
+//! Computes statistics over runs and over tenants.
 
-/// The arithmetic mean; `None` of nothing.
+/// The arithmetic mean; `None` without values.
 #[must_use]
 pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// The sample variance (divided by n − 1); `None` of fewer than two values.
+/// The sample variance (divided by n − 1); `None` with fewer than two values.
 #[must_use]
 pub fn sample_variance(values: &[f64]) -> Option<f64> {
     let mean = mean(values)?;
@@ -15,7 +15,7 @@ pub fn sample_variance(values: &[f64]) -> Option<f64> {
     })
 }
 
-/// Half the width of the 95 % confidence interval of the mean, by Student's t; `None` of fewer
+/// Half the width of the 95 % confidence interval of the mean, by Student's t; `None` with fewer
 /// than two values.
 #[must_use]
 pub fn confidence95(values: &[f64]) -> Option<f64> {
@@ -23,8 +23,8 @@ pub fn confidence95(values: &[f64]) -> Option<f64> {
     Some(student_t975(values.len() as f64 - 1.0) * (variance / values.len() as f64).sqrt())
 }
 
-/// Half the width of the 95 % confidence interval of the difference of two means (Welch), and the
-/// difference `b − a` itself; `None` when either side has fewer than two values.
+/// The difference of two means, `b − a`, and half the width of its 95 % confidence interval
+/// (Welch). Returns `None` if either side has fewer than two values.
 #[must_use]
 pub fn difference95(a: &[f64], b: &[f64]) -> Option<(f64, f64)> {
     let (va, vb) = (sample_variance(a)? / a.len() as f64, sample_variance(b)? / b.len() as f64);
@@ -37,7 +37,7 @@ pub fn difference95(a: &[f64], b: &[f64]) -> Option<(f64, f64)> {
     Some((difference, student_t975(freedom) * (va + vb).sqrt()))
 }
 
-/// The median; `None` of nothing.
+/// The median; `None` without values.
 #[must_use]
 pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
@@ -49,8 +49,8 @@ pub fn median(values: &[f64]) -> Option<f64> {
     sorted.get(sorted.len() / 2 - 1).map(|lower| (lower + upper) / 2.0)
 }
 
-/// The value below which a share `q` (0 to 1) of the values lies, between two values by
-/// interpolation; `None` of nothing.
+/// The value below which a share `q` (0 to 1) of the values lies, interpolated between two values.
+/// Returns `None` without values.
 #[must_use]
 pub fn quantile(values: &[f64], q: f64) -> Option<f64> {
     let mut sorted = values.to_vec();
@@ -61,8 +61,8 @@ pub fn quantile(values: &[f64], q: f64) -> Option<f64> {
     Some(low + (high - low) * place.fract())
 }
 
-/// Jain's fairness index (Jain, Chiu and Hawe, 1984): 1 when all values are alike, 1/n when one
-/// has everything. `None` of nothing or of zeros only.
+/// Jain's fairness index (Jain, Chiu and Hawe, 1984). The index is 1 if all values are equal, and
+/// 1/n if all values but one are zero. Returns `None` without values or with zeros only.
 #[must_use]
 pub fn jain(values: &[f64]) -> Option<f64> {
     let sum: f64 = values.iter().sum();
@@ -70,9 +70,9 @@ pub fn jain(values: &[f64]) -> Option<f64> {
     (squares > 0.0).then(|| sum * sum / (values.len() as f64 * squares))
 }
 
-/// The 97.5 % quantile of Student's t for `freedom` degrees of freedom (at least 1; below that
-/// it is taken as 1): from the table up to 30, beyond it by Cornish and Fisher's expansion, which
-/// is exact to four digits there.
+/// The 97.5 % quantile of Student's t for `freedom` degrees of freedom. A value below 1 counts as
+/// 1. Up to 30 the quantile is from a table. Above 30 the quantile is from the Cornish-Fisher
+/// expansion, which is exact to four digits there.
 #[must_use]
 pub fn student_t975(freedom: f64) -> f64 {
     const TABLE: [f64; 30] = [
@@ -82,7 +82,8 @@ pub fn student_t975(freedom: f64) -> f64 {
     ];
     let whole = freedom.max(1.0).floor();
     if let Some(&t) = TABLE.get(whole as usize - 1) {
-        // Welch's degrees of freedom are fractional: rounding down errs on the wide side.
+        // Welch's degrees of freedom are fractional. Rounding down makes the interval wider, never
+        // narrower.
         return t;
     }
     let z: f64 = 1.959_963_985;
@@ -136,7 +137,8 @@ mod tests {
 
     #[test]
     fn welch() {
-        // Worked by hand: means 20 and 25, variances 10 and 10, n = 5 each: freedom 8, t 2.306.
+        // The expected values are computed by hand: means 20 and 25, variances 10 and 10, n = 5
+        // each, freedom 8, t 2.306.
         let a = [16.0, 18.0, 20.0, 22.0, 24.0];
         let b = [21.0, 23.0, 25.0, 27.0, 29.0];
         let (difference, half) = difference95(&a, &b).unwrap();

@@ -1,10 +1,10 @@
-//! Plain text tables and CSV: what measuring commands print to stdout.
+//! Writes plain text tables and CSV, the output of measuring commands on stdout.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A table of text cells. [`fmt::Display`] aligns it; [`Table::to_csv`] gives the same as CSV.
+/// A table of text cells. [`fmt::Display`] writes aligned columns. [`Table::to_csv`] writes CSV.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Table {
     header: Vec<String>,
@@ -12,25 +12,25 @@ pub struct Table {
 }
 
 impl Table {
-    /// An empty table with these column titles.
+    /// Makes an empty table with these column titles.
     #[must_use]
     pub fn new<S: Into<String>>(header: impl IntoIterator<Item = S>) -> Self {
         Self { header: header.into_iter().map(Into::into).collect(), rows: Vec::new() }
     }
 
-    /// Appends a row; missing cells are empty, surplus cells are kept.
+    /// Appends a row. Missing cells are empty. Additional cells are kept.
     pub fn row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) -> &mut Self {
         self.rows.push(cells.into_iter().map(Into::into).collect());
         self
     }
 
-    /// Whether there is no row.
+    /// Whether the table has no row.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// RFC 4180: cells with a comma, quote or line break are quoted.
+    /// Writes the table as CSV of RFC 4180. Cells with a comma, quote or line break are quoted.
     #[must_use]
     pub fn to_csv(&self) -> String {
         let mut out = String::new();
@@ -50,7 +50,7 @@ impl Table {
         &self.rows
     }
 
-    /// Of each column whether every filled cell starts like a number: such a column is set flush right.
+    /// For each column, whether every filled cell starts like a number. Such a column is aligned to the right.
     pub(crate) fn numeric(&self) -> Vec<bool> {
         let columns = self.lines().map(Vec::len).max().unwrap_or(0);
         let looks_numeric = |cell: &String| {
@@ -70,14 +70,14 @@ impl Table {
     }
 }
 
-/// A text in parts of at most so many characters, broken at spaces where there are some. Parts behind the first are two
-/// characters shorter: they may be indented.
+/// Splits a text into parts of at most `width` characters, at spaces if possible. All parts except the first are two
+/// characters shorter, because these parts may be indented.
 fn broken(text: &str, width: usize) -> Vec<String> {
     let mut parts = Vec::new();
     let mut rest = text;
     let mut room = width.max(3);
     while rest.chars().count() > room {
-        // A space right behind the part is a place to break, too.
+        // The text can also be split at a space directly behind the part.
         let end = rest.char_indices().nth(room).map_or(rest.len(), |(at, _)| at);
         let space = rest.char_indices().take(room + 1).filter(|(_, it)| *it == ' ').last();
         let at = space.map(|(at, _)| at).filter(|at| *at > 0).unwrap_or(end);
@@ -98,18 +98,18 @@ fn quote(cell: &str) -> String {
     }
 }
 
-/// How many columns of text a table may take; 0: as many as it needs.
+/// The number of terminal columns that a table may use. The value 0 means no limit.
 static ROOM: AtomicUsize = AtomicUsize::new(0);
 
-/// From here on tables are written for a terminal of so many columns: see [`Table::fitted`].
+/// Sets the number of columns of the terminal for all tables from now on: see [`Table::fitted`].
 pub fn fit_to(columns: usize) {
     ROOM.store(columns, Ordering::Relaxed);
 }
 
 impl Table {
-    /// The table in at most so many columns of text. First the first column gets a third of the room at most, and what is
-    /// longer goes on in the next line; then columns are left out from the right, one by one, until the rest fits. The first
-    /// always stays, and a last line names those that were left out.
+    /// Writes the table in at most `room` columns of text. First the first column gets at most a third of the room, and
+    /// a longer cell continues in the next line. Then columns are left out from the right, one by one, until the rest
+    /// fits. The first column always stays. A last line names the columns that were left out.
     #[must_use]
     pub fn fitted(&self, room: usize) -> String {
         let widths = self.widths();
@@ -121,7 +121,7 @@ impl Table {
         self.fitted_as_is(room)
     }
 
-    /// The same table, where the cells of the first column go on in rows of their own if they are longer than this.
+    /// Makes a copy of the table in which long cells of the first column continue in additional rows.
     fn with_first_broken(&self, width: usize) -> Table {
         let mut rows = Vec::new();
         for row in &self.rows {
@@ -159,13 +159,13 @@ impl Table {
         text
     }
 
-    /// All of the table, also on a terminal: a list of what there is, which is of no use without its words.
+    /// Writes the whole table, also on a terminal. This is for lists that are useless without all columns.
     #[must_use]
     pub fn whole(&self) -> String {
         self.written(usize::MAX)
     }
 
-    /// How wide each column is.
+    /// The width of each column.
     fn widths(&self) -> Vec<usize> {
         let columns = self.lines().map(Vec::len).max().unwrap_or(0);
         let width = |column: usize| {
@@ -174,7 +174,7 @@ impl Table {
         (0..columns).map(|column| width(column).unwrap_or(0)).collect()
     }
 
-    /// The first columns, aligned.
+    /// Writes the first columns, aligned.
     fn written(&self, count: usize) -> String {
         let (widths, numeric) = (self.widths(), self.numeric());
         let mut text = String::new();
@@ -210,7 +210,7 @@ impl fmt::Display for Table {
     }
 }
 
-/// A number as people read it: three significant digits, thousands grouped.
+/// Writes a number for people, with three significant digits and grouped thousands.
 #[must_use]
 pub fn number(value: f64) -> String {
     let size = value.abs();
@@ -234,7 +234,7 @@ pub fn number(value: f64) -> String {
     fraction.map_or_else(|| format!("{sign}{grouped}"), |f| format!("{sign}{grouped}.{f}"))
 }
 
-/// Digits in groups of three.
+/// Writes digits in groups of three.
 pub(crate) fn grouped(digits: &str) -> String {
     let mut grouped = String::new();
     for (place, digit) in digits.chars().enumerate() {
@@ -289,7 +289,7 @@ mod tests {
              a switch       p50 µs  worse\n  match=exact\n  rules=100\n\
              one-word-that  p99 µs  better\n  -is-longer\n"
         );
-        // Where all fits nothing is broken.
+        // If the table fits, no cell is split.
         assert_eq!(table.fitted(60), table.whole());
         for room in 1..60 {
             let fitted = table.fitted(room);

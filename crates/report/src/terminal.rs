@@ -1,31 +1,31 @@
-//! What is said on a terminal: progress on one line that is redrawn, tables that fit.
+//! Writes progress and tables to a terminal.
 //!
-//! Progress goes to stderr. On a terminal each step replaces the one before; in a pipe or a file each has a line of its
-//! own. Tables go to stdout; on a terminal they leave out columns from the right until they fit.
+//! Progress goes to stderr. On a terminal each step replaces the step before. In a pipe or a file each step has its own
+//! line. Tables go to stdout. On a terminal columns are left out from the right until the table fits.
 
 use std::io::{IsTerminal, Write};
 
-/// How many columns there are where nobody says.
+/// The number of columns if the terminal reports none.
 const USUAL: usize = 80;
 
-/// Tables fit the terminal from here on, if stdout is one.
+/// Makes all tables fit the terminal from now on, if stdout is a terminal.
 pub fn fit_tables() {
     if std::io::stdout().is_terminal() {
         crate::table::fit_to(columns());
     }
 }
 
-/// Says on stderr what is being done.
+/// Writes the current step to stderr.
 pub fn talk(text: &str) {
     let mut stderr = std::io::stderr();
-    // If stderr is gone there is nobody to tell.
+    // An error is ignored, because stderr is the only output for errors.
     let _ = match stderr.is_terminal() {
         true => write!(stderr, "\r\x1b[K{}", cut(text, columns().saturating_sub(1))),
         false => writeln!(stderr, "{text}"),
     };
 }
 
-/// Wipes the line of talk: results come next.
+/// Clears the progress line, before results are written.
 pub fn quiet() {
     let mut stderr = std::io::stderr();
     if stderr.is_terminal() {
@@ -37,8 +37,8 @@ fn columns() -> usize {
     terminal_size::terminal_size().map_or(USUAL, |(width, _)| usize::from(width.0).max(20))
 }
 
-/// What is longer than the line would be left standing when the line is redrawn. What stands in brackets at the end is kept: how
-/// long there is to go.
+/// Cuts a text to the line, because a longer text would stay on the terminal when the line is redrawn. The remaining
+/// time in brackets at the end is kept.
 fn cut(text: &str, room: usize) -> String {
     if text.chars().count() <= room {
         return text.to_owned();

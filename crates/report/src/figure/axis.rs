@@ -1,19 +1,19 @@
-//! An axis of numbers: its range, its ticks, and what they are called.
+//! An axis of numbers: its range, its ticks, and the names of the ticks.
 
 use serde::{Deserialize, Serialize};
 
-/// How values are laid along an axis.
+/// The scale of an axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scale {
-    /// Evenly.
+    /// Values are spaced evenly.
     #[default]
     Linear,
-    /// By powers of ten; values that are not above 0 are left out.
+    /// Values are spaced by powers of ten. Values that are not above 0 are left out.
     Logarithmic,
 }
 
-/// An axis: its range, and where its ticks are.
+/// An axis: its range and its scale.
 #[derive(Clone, Debug)]
 pub(super) struct Axis {
     scale: Scale,
@@ -21,11 +21,12 @@ pub(super) struct Axis {
     high: f64,
 }
 
-/// Most decades that a logarithmic axis shows; values below the highest of them stand at its end.
+/// The maximum number of decades of a logarithmic axis. Lower values are drawn at the end of the
+/// axis.
 const DECADES: f64 = 12.0;
 
 impl Axis {
-    /// Over all values that the scale can show.
+    /// Makes an axis over all values that the scale can show.
     pub(super) fn over(values: impl Iterator<Item = f64>, scale: Scale, from_zero: bool) -> Self {
         let usable = |value: &f64| {
             value.is_finite() && value.abs() < 1e15 && (scale == Scale::Linear || *value > 0.0)
@@ -38,12 +39,12 @@ impl Axis {
             return Self::logarithmic(low, high);
         }
         let low = if from_zero { low.min(0.0) } else { low };
-        // Values that hardly differ still get an axis that can be counted along.
+        // Values that are almost equal still get an axis with a range.
         let high = if high - low <= low.abs() * 1e-9 { low + low.abs().max(1.0) } else { high };
         Self { scale, low, high: high + (high - low) * 0.04 }
     }
 
-    /// From one of 1, 2, 5 times a power of ten to another.
+    /// Makes a logarithmic axis. Its ends are 1, 2 or 5 times a power of ten.
     fn logarithmic(low: f64, high: f64) -> Self {
         let low = low.max(high / 10f64.powf(DECADES));
         let power = 10f64.powf(low.log10().floor());
@@ -56,13 +57,13 @@ impl Axis {
         Self { scale: Scale::Logarithmic, low, high: if high <= low { low * 10.0 } else { high } }
     }
 
-    /// Exactly between two ends, as a heat map's cells have them.
+    /// Makes an axis exactly between two ends, for the cells of a heat map.
     pub(super) fn between(low: f64, high: f64) -> Self {
         let high = if high > low { high } else { low + 1.0 };
         Self { scale: Scale::Linear, low, high }
     }
 
-    /// Where a value is between two ends; `None` when the scale cannot show it.
+    /// The position of a value between two ends; `None` if the scale cannot show the value.
     pub(super) fn place(&self, value: f64, (from, to): (f64, f64)) -> Option<f64> {
         let share = match self.scale {
             Scale::Linear => (value - self.low) / (self.high - self.low),
@@ -74,12 +75,12 @@ impl Axis {
         share.is_finite().then(|| from + share.clamp(-0.02, 1.02) * (to - from))
     }
 
-    /// Where a bar begins.
+    /// The value at which a bar begins.
     pub(super) fn ground(&self) -> f64 {
         if self.scale == Scale::Linear { self.low.max(0.0) } else { self.low }
     }
 
-    /// Ticks with their names, about as many as are wanted.
+    /// Returns about `wanted` ticks with their names.
     pub(super) fn ticks(&self, wanted: usize) -> Vec<(f64, String)> {
         match self.scale {
             Scale::Linear => self.even_ticks(wanted.max(2)),
@@ -87,7 +88,8 @@ impl Axis {
         }
     }
 
-    /// Steps of 1, 2 or 5 times a power of ten; all names have the decimals that the step needs.
+    /// Returns ticks in steps of 1, 2 or 5 times a power of ten. All names have the decimals that
+    /// the step needs.
     fn even_ticks(&self, wanted: usize) -> Vec<(f64, String)> {
         let rough = (self.high - self.low) / wanted as f64;
         let magnitude = 10f64.powf(rough.log10().floor());
@@ -126,7 +128,8 @@ impl Axis {
     }
 }
 
-/// With thousands grouped; what is long is told in millions.
+/// Writes a number with grouped thousands. A long number gets a unit prefix, such as M for
+/// millions.
 fn named(value: f64, decimals: usize) -> String {
     for (unit, letter) in [(1e12, "T"), (1e9, "G"), (1e6, "M")] {
         if value.abs() >= unit {

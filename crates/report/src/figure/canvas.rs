@@ -1,10 +1,10 @@
-//! What a figure is made of: rectangles, strokes, dots and text at places, in one list that is
-//! written as SVG (here) or painted as PNG (`png`). Neither needs anything from outside.
+//! The shapes of a figure in one list: rectangles, strokes, dots and text. This module writes the
+//! list as SVG, and the module `png` paints the list as PNG. Both outputs are self-contained.
 
 use super::palette::{Colour, Dash, INK};
 use std::fmt::Write as _;
 
-/// Shapes on a surface of a certain size, in SVG's user units.
+/// Shapes on a surface of a given size, in the user units of SVG.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Canvas {
     pub(super) title: String,
@@ -20,7 +20,7 @@ pub(super) enum Shape {
         fill: Colour,
         stroke: Option<Stroke>,
     },
-    /// Several strokes of one kind; `series` says what they show, for those that read the file.
+    /// Several strokes of one kind. `series` is the name of the data, for readers of the file.
     Strokes {
         lines: Vec<Vec<(f64, f64)>>,
         stroke: Stroke,
@@ -49,18 +49,18 @@ impl Stroke {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Text {
-    /// The base line's start, middle or end.
+    /// The position of the start, middle or end of the base line.
     pub(super) at: (f64, f64),
     pub(super) text: String,
     pub(super) size: f64,
     pub(super) anchor: Anchor,
     pub(super) bold: bool,
     pub(super) colour: Colour,
-    /// The whole text, where `text` is cut.
+    /// The whole text, if `text` is cut.
     pub(super) whole: Option<String>,
 }
 
-/// Which point of a text its place is.
+/// The point of a text that is at its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Anchor {
     Start,
@@ -76,8 +76,8 @@ impl Text {
 }
 
 impl Canvas {
-    /// As SVG, self-contained: no script, no font file, nothing fetched. Classes let a page give
-    /// paper, ink and grid other colours in the dark.
+    /// Writes self-contained SVG: no script, no font file, nothing fetched. Classes let a page
+    /// change the colours of paper, ink and grid in dark mode.
     pub(super) fn svg(&self) -> String {
         let (width, height) = self.size;
         let mut svg = format!(
@@ -165,7 +165,7 @@ fn write_text(svg: &mut String, text: &Text) {
     _ = write!(svg, ">{}{}</text>", whole.unwrap_or_default(), escape(&text.text));
 }
 
-/// Escapes text for XML and HTML; what XML cannot hold is left out.
+/// Escapes text for XML and HTML. Characters that XML does not allow are left out.
 #[must_use]
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());

@@ -1,4 +1,4 @@
-//! Marks by short names: boxes side by side, dots in groups, groups of bars.
+//! Makes drawings of marks: boxes side by side, dots in groups, and groups of bars.
 
 use super::axis::Scale;
 use super::drawing::Drawing;
@@ -8,7 +8,7 @@ use super::marks::{Mark, Marks, Shape};
 /// A distribution as a box: whiskers, quartiles, median.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BoxPlot {
-    /// Beside the box.
+    /// The name beside the box.
     pub name: String,
     /// The lower whisker's end.
     pub low: f64,
@@ -25,15 +25,15 @@ pub struct BoxPlot {
 }
 
 impl BoxPlot {
-    /// A distribution of which only the mean is known, such as a published one: a dot on a dashed
-    /// line.
+    /// Makes a distribution with a known mean only, such as a published distribution. The drawing
+    /// is a dot on a dashed line.
     #[must_use]
     pub fn of_mean(name: &str, mean: f64) -> Self {
         let (low, q1, median, q3, high) = (f64::NAN, f64::NAN, f64::NAN, f64::NAN, f64::NAN);
         Self { name: name.to_owned(), low, q1, median, q3, high, mean: Some(mean) }
     }
 
-    /// What is drawn of it.
+    /// Returns the shape of the box.
     #[must_use]
     pub fn shape(&self) -> Shape {
         Shape {
@@ -45,17 +45,17 @@ impl BoxPlot {
     }
 }
 
-/// Boxes by name, as SVG.
+/// Draws boxes by name, as SVG.
 #[must_use]
 pub fn boxes(title: &str, y_label: &str, scale: Scale, boxes: &[BoxPlot]) -> String {
     draw_boxes(title, y_label, scale, boxes).svg()
 }
 
-/// Boxes by name.
+/// Draws boxes by name.
 #[must_use]
 pub fn draw_boxes(title: &str, y_label: &str, scale: Scale, boxes: &[BoxPlot]) -> Drawing {
     let mark = |plot: &BoxPlot| {
-        // Of what is only a mean, the rest was not measured.
+        // A distribution with a mean only has no measured median.
         let dashed = !plot.median.is_finite();
         let line = Line { name: plot.name.clone(), dashed, ..Line::default() };
         let (system, variant) = line.series();
@@ -67,19 +67,19 @@ pub fn draw_boxes(title: &str, y_label: &str, scale: Scale, boxes: &[BoxPlot]) -
     Marks { title, value_label, category_label: String::new(), scale, marks }.draw()
 }
 
-/// One of many values with its spread.
+/// One value with its spread.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Spread {
     /// The bar's lower end.
     pub low: f64,
-    /// The dot.
+    /// The value of the dot.
     pub middle: f64,
     /// The bar's upper end.
     pub high: f64,
 }
 
-/// Every value as a dot with a bar through it: one row for each group, in a panel of its own where a
-/// group has several values.
+/// Draws every value as a dot with a bar through the dot. Each group has a row, or its own panel if a group has several
+/// values.
 #[must_use]
 pub fn draw_spreads(
     title: &str,
@@ -106,7 +106,7 @@ pub fn draw_spreads(
     Marks { title, value_label, category_label: String::new(), scale, marks }.draw()
 }
 
-/// Groups of bars, one of each name in every group.
+/// Draws groups of bars. Every group has one bar of each name.
 #[must_use]
 pub fn draw_groups(
     title: &str,
@@ -127,7 +127,7 @@ pub fn draw_groups(
     Marks { title, value_label, category_label: String::new(), scale: Scale::Linear, marks }.draw()
 }
 
-/// The system that a name begins with, and the rest.
+/// Splits a name into the system at its start and the rest.
 fn series_of(name: &str) -> (String, String) {
     Line { name: name.to_owned(), ..Line::default() }.series()
 }

@@ -1,4 +1,4 @@
-//! What a figure shows, as data, and its picture.
+//! The data of a figure, and the output as SVG and PNG.
 
 use super::canvas::Canvas;
 use super::heatmap::HeatMap;
@@ -7,16 +7,16 @@ use super::marks::Marks;
 use super::palette::Palette;
 use serde::{Deserialize, Serialize};
 
-/// How wide a figure is for a page, in SVG's user units; also in files.
+/// The width of a figure for a page and in files, in the user units of SVG.
 pub const WIDE: f64 = 720.0;
-/// How wide a figure is for a phone.
+/// The width of a figure for a phone, in the user units of SVG.
 pub const NARROW: f64 = 340.0;
 
-/// What a figure shows.
+/// The data of a figure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Drawing {
     pub(super) form: Form,
-    /// Small print under the title.
+    /// The note in small text under the title.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     note: String,
 }
@@ -40,14 +40,15 @@ impl Drawing {
         Self { form, note: String::new() }
     }
 
-    /// A line of small print under the title: what a reader must know before believing the figure.
+    /// Adds a note in small text under the title, with facts that a reader must know before using
+    /// the figure.
     #[must_use]
     pub fn with_note(mut self, note: &str) -> Self {
         note.clone_into(&mut self.note);
         self
     }
 
-    /// What stands above it.
+    /// The title above the figure.
     #[must_use]
     pub fn title(&self) -> &str {
         match &self.form {
@@ -57,7 +58,7 @@ impl Drawing {
         }
     }
 
-    /// (system, variant) of all that is shown, in order.
+    /// The (system, variant) pairs of all series, in order.
     #[must_use]
     pub fn series(&self) -> Vec<(String, String)> {
         match &self.form {
@@ -69,13 +70,13 @@ impl Drawing {
         }
     }
 
-    /// As SVG, by itself.
+    /// Writes the figure as SVG with its own palette.
     #[must_use]
     pub fn svg(&self) -> String {
         self.svg_in(WIDE, &palette_of([self]))
     }
 
-    /// As SVG of this width, with the colours of the report that it is a part of.
+    /// Writes the figure as SVG of this width, with the palette of a report.
     #[must_use]
     pub fn svg_in(&self, width: f64, palette: &Palette) -> String {
         self.render(width, palette).svg()
@@ -89,18 +90,18 @@ impl Drawing {
         }
     }
 
-    /// As PNG, twice as many pixels as user units, with the colours of the report that it is a part of.
+    /// Writes the figure as PNG with the palette of a report. The PNG has two pixels for each user unit.
     ///
-    /// `None` only if memory for the picture cannot be had.
+    /// Returns `None` only if there is not enough memory for the picture.
     #[cfg(feature = "png")]
     #[must_use]
     pub fn png_in(&self, palette: &Palette) -> Option<Vec<u8>> {
         super::png::paint(&self.render(WIDE, palette))
     }
 
-    /// As PNG, by itself.
+    /// Writes the figure as PNG with its own palette.
     ///
-    /// `None` only if memory for the picture cannot be had.
+    /// Returns `None` only if there is not enough memory for the picture.
     #[cfg(feature = "png")]
     #[must_use]
     pub fn png(&self) -> Option<Vec<u8>> {
@@ -108,7 +109,7 @@ impl Drawing {
     }
 }
 
-/// One palette for all these drawings.
+/// Makes one palette for all these drawings.
 #[must_use]
 pub fn palette_of<'a>(drawings: impl IntoIterator<Item = &'a Drawing>) -> Palette {
     let series: Vec<(String, String)> =
@@ -117,13 +118,13 @@ pub fn palette_of<'a>(drawings: impl IntoIterator<Item = &'a Drawing>) -> Palett
 }
 
 impl Lines {
-    /// The figure as SVG.
+    /// Writes the figure as SVG.
     #[must_use]
     pub fn svg(&self) -> String {
         self.draw().svg()
     }
 
-    /// The figure.
+    /// Makes the drawing.
     #[must_use]
     pub fn draw(&self) -> Drawing {
         Drawing::new(Form::Lines(self.finite()))
@@ -131,7 +132,7 @@ impl Lines {
 }
 
 impl Marks {
-    /// The figure.
+    /// Makes the drawing.
     #[must_use]
     pub fn draw(&self) -> Drawing {
         Drawing::new(Form::Marks(self.finite()))
@@ -139,7 +140,7 @@ impl Marks {
 }
 
 impl HeatMap {
-    /// The figure.
+    /// Makes the drawing.
     #[must_use]
     pub fn draw(&self) -> Drawing {
         Drawing::new(Form::HeatMap(self.finite()))

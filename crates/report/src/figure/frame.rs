@@ -1,4 +1,4 @@
-//! What every form of figure has: title, legend, panels side by side with axes that they share.
+//! Draws the common parts of all forms of figures: title, legend, axes, and panels side by side.
 
 use super::axis::Axis;
 use super::canvas::{Anchor, Canvas, Shape, Stroke, Text};
@@ -10,31 +10,31 @@ const SMALL: f64 = 11.0;
 const LEGEND_LINE: f64 = 17.0;
 const SWATCH: f64 = 22.0;
 const BETWEEN: f64 = 14.0;
-/// The least width of one of several panels.
+/// The minimum width of one of several panels.
 const PANEL: f64 = 215.0;
-/// More panels are not drawn; the figure says so.
+/// The maximum number of panels. If panels are missing, the figure has a note.
 pub(super) const MOST_PANELS: usize = 24;
 
-/// What stands around the panels.
+/// The parts around the panels.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Outline<'a> {
     pub(super) title: &'a str,
     pub(super) note: &'a str,
     pub(super) x_label: &'a str,
     pub(super) y_label: &'a str,
-    /// Empty: none.
+    /// The entries of the legend. An empty list means no legend.
     pub(super) legend: Vec<(String, Stroke)>,
-    /// One name for each panel.
+    /// The name of each panel.
     pub(super) panels: Vec<String>,
-    /// How high each panel is.
+    /// The height of each panel.
     pub(super) height: f64,
-    /// What the names of the y axis take at most.
+    /// The maximum width of the names of the y axis.
     pub(super) left: f64,
-    /// Every panel has its own x axis' names; else those below the last row.
+    /// The height below each row of panels, for the names of the x axes.
     pub(super) room_below: f64,
 }
 
-/// Where one panel's plot is.
+/// The position of one panel's plot.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Place {
     pub(super) left: f64,
@@ -53,13 +53,13 @@ impl Place {
     }
 }
 
-/// A drawing under way.
+/// A drawing in progress.
 pub(super) struct Frame {
     canvas: Canvas,
 }
 
 impl Frame {
-    /// Title, note, legend, labels and panels' names; the answer has a place for each panel.
+    /// Draws the title, note, legend, labels and names of panels. Returns a place for each panel.
     pub(super) fn new(outline: &Outline<'_>, across: f64) -> (Self, Vec<Place>) {
         let canvas = Canvas { title: outline.title.to_owned(), ..Canvas::default() };
         let mut frame = Self { canvas };
@@ -89,7 +89,8 @@ impl Frame {
         (frame, places)
     }
 
-    /// Names beside strokes as their lines have them, in rows; the answer is where the last row ends.
+    /// Draws the names beside strokes in the style of their lines, in rows. Returns the y position of the end of the
+    /// last row.
     fn legend(&mut self, entries: &[(String, Stroke)], mut y: f64, across: f64) -> f64 {
         let mut x = EDGE;
         for (index, (name, stroke)) in entries.iter().enumerate() {
@@ -109,7 +110,8 @@ impl Frame {
     fn panels(&mut self, outline: &Outline<'_>, top: f64, across: f64) -> (Vec<Place>, f64) {
         let count = outline.panels.len().max(1);
         let fit = ((across - EDGE) / PANEL.max(outline.left + 90.0)).floor().max(1.0) as usize;
-        // Rows that are as full as each other: four panels are two rows of two, not three and one.
+        // Rows have about the same number of panels: four panels make two rows of two, not three
+        // and one.
         let columns = count.div_ceil(count.div_ceil(fit.min(count)));
         let wide = (across - EDGE) / columns as f64;
         let mut places = Vec::new();
@@ -141,13 +143,13 @@ impl Frame {
         (places, y)
     }
 
-    /// Lines and names of both axes of numbers.
+    /// Draws the lines and names of both axes of numbers.
     pub(super) fn axes(&mut self, place: &Place, x: &Axis, y: &Axis) {
         self.y_axis(place, y);
         self.x_axis(place, x);
     }
 
-    /// The same without lines across the plot.
+    /// Draws both axes without lines across the plot.
     pub(super) fn axes_plain(&mut self, place: &Place, x: &Axis, y: &Axis) {
         self.y_names(place, y, 4.0, INK);
         self.x_axis(place, x);
@@ -173,7 +175,7 @@ impl Frame {
         for (tick, name) in axis.ticks(wanted) {
             let Some(x) = axis.place(tick, place.across()) else { continue };
             let half = width(&name, SMALL, false) / 2.0;
-            // Of the last, all has to stand inside.
+            // The name of the last tick must be inside the figure.
             let middle = x.min(place.right + EDGE - 2.0 - half);
             if middle - half < taken + 7.0 {
                 continue;
@@ -191,7 +193,7 @@ impl Frame {
         self.strokes(vec![line], Stroke::solid(INK, 1.0), None);
     }
 
-    /// A text that may be cut; the whole is then told when somebody points at it.
+    /// Draws a text that may be cut. A tooltip shows the whole text of a cut text.
     pub(super) fn named(
         &mut self,
         at: (f64, f64),
@@ -241,14 +243,15 @@ pub(super) fn ticks_up(height: f64) -> usize {
     (height / 38.0) as usize
 }
 
-/// What the names of an axis' ticks take at most, with the room to the axis.
+/// The maximum width of the names of an axis' ticks, including the distance to the axis.
 pub(super) fn left_of(axis: &Axis, height: f64) -> f64 {
     let names = axis.ticks(ticks_up(height));
     let widest = names.iter().map(|(_, name)| width(name, SMALL, false)).fold(0.0, f64::max);
     (widest + 12.0).max(24.0)
 }
 
-/// One panel is higher than one of several; and on a phone a little lower.
+/// The height of a panel. A single panel is higher than one of several panels, and slightly lower
+/// on a phone.
 pub(super) fn panel_height(panels: usize, across: f64) -> f64 {
     match (panels, across < 500.0) {
         (0 | 1, false) => 300.0,

@@ -1,4 +1,4 @@
-//! A heat map: one coloured cell per pair of parameters, blank where there is no value.
+//! A heat map: one coloured cell for each pair of parameters. A cell without a value is blank.
 
 use super::axis::Axis;
 use super::canvas::{Anchor, Canvas, Text};
@@ -7,7 +7,7 @@ use super::palette::{Colour, Palette};
 use crate::table::number;
 use serde::{Deserialize, Serialize};
 
-/// From low to high; also in shades of grey the one gets darker as the value rises.
+/// The colours from low to high values. In shades of grey a higher value is darker, too.
 const COLOURS: [u32; 10] = [
     0xfd_e725, 0xb5_de2b, 0x6e_ce58, 0x35_b779, 0x1f_9e89, 0x26_828e, 0x31_688e, 0x3e_4989,
     0x48_2878, 0x44_0154,
@@ -16,35 +16,35 @@ const COLOURS: [u32; 10] = [
 /// Values over two axes of numbers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HeatMap {
-    /// Above the figure.
+    /// The title above the figure.
     pub title: String,
-    /// Under the x axis.
+    /// The label under the x axis.
     pub x_label: String,
-    /// Above the y axis.
+    /// The label above the y axis.
     pub y_label: String,
-    /// What the colours mean, with their unit.
+    /// The quantity of the colours, with its unit.
     pub value_label: String,
-    /// The cells' middles along the x axis, evenly spaced and rising.
+    /// The middles of the cells along the x axis, evenly spaced and rising.
     pub columns: Vec<f64>,
-    /// The cells' middles along the y axis, evenly spaced and rising.
+    /// The middles of the cells along the y axis, evenly spaced and rising.
     pub rows: Vec<f64>,
-    /// Column by column; `None` leaves a cell blank.
+    /// The values, column by column. `None` leaves a cell blank.
     pub cells: Vec<Option<f64>>,
-    /// What the first and the last colour stand for; the least and the largest value if it is absent.
-    /// Maps that are compared have the same.
+    /// The values of the first and the last colour. If the range is absent, these are the smallest and the largest
+    /// value of the map. Maps that are compared need the same range.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<(f64, f64)>,
 }
 
 impl HeatMap {
-    /// Without values that are not finite.
+    /// Returns a copy without values that are not finite.
     pub(super) fn finite(&self) -> HeatMap {
         let mut map = self.clone();
         map.cells.iter_mut().for_each(|cell| *cell = cell.filter(|value| value.is_finite()));
         map
     }
 
-    /// The least and the largest value.
+    /// The smallest and the largest value.
     pub(super) fn span(&self) -> Option<(f64, f64)> {
         let values = || self.cells.iter().copied().flatten().filter(|value| value.is_finite());
         let (low, high) = (values().fold(f64::MAX, f64::min), values().fold(f64::MIN, f64::max));
@@ -67,7 +67,7 @@ impl HeatMap {
             note,
             x_label: &self.x_label,
             y_label: &self.y_label,
-            // The row of colours stands where the names of lines do.
+            // The row of colours replaces the legend.
             legend: Vec::new(),
             panels: vec![String::new()],
             height: height + 24.0,
@@ -96,7 +96,7 @@ impl HeatMap {
         };
         for (column, cells) in self.columns.iter().zip(self.cells.chunks(self.rows.len().max(1))) {
             let mut from = 0;
-            // Neighbours of one colour are one rectangle.
+            // Neighbour cells of one colour become one rectangle.
             while from < cells.len().min(self.rows.len()) {
                 let colour = cells.get(from).and_then(colour_of);
                 let alike =
@@ -113,7 +113,7 @@ impl HeatMap {
                 else {
                     continue;
                 };
-                // A hair wider, so no paper shines through between neighbours.
+                // Rectangles are slightly larger, so that no gap is visible between neighbours.
                 let size = (right - left + 0.3, bottom - top + 0.3);
                 frame.rectangle((left, top), size, Colour::rgb(colour), None);
             }
@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn cells_are_coloured_and_blanks_are_blank() {
         let found = map(vec![Some(0.0), Some(100.0), None, Some(f64::NAN)], None);
-        // Each colour once in the legend; the least and the largest also in a cell.
+        // Each colour is once in the legend. The smallest and the largest value are also in a cell.
         assert_eq!([0, 5, 9].map(|index| count(&found, index)), [2, 1, 2]);
         assert!(!found.draw().svg().contains("NaN"));
     }

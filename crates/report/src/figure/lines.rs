@@ -1,5 +1,5 @@
-//! Lines over an axis of numbers, also cumulative distributions; in several panels where there are
-//! many cases.
+//! Draws lines over an axis of numbers, also cumulative distributions. Many lines get several
+//! panels.
 
 use super::axis::{Axis, Scale};
 use super::canvas::{Canvas, Stroke};
@@ -7,32 +7,32 @@ use super::frame::{Frame, MOST_PANELS, Outline, Place, left_of, panel_height, wi
 use super::palette::{DASHED, INK, Palette};
 use serde::{Deserialize, Serialize};
 
-/// More lines than that are not told apart in one panel.
+/// The maximum number of lines that a reader can distinguish in one panel.
 const MOST_LINES: usize = 8;
 
 /// One line.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Line {
-    /// What the legend calls it. The system that it shows is what stands before the first `, ` or `: `.
+    /// The name in the legend. The text before the first `, ` or `: ` is the system of the line.
     pub name: String,
-    /// Which of a system's lines it is, such as `ND`; it decides the style.
+    /// The variant of the system, such as `ND`. The variant decides the style of the line.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub variant: String,
-    /// The panel in which it is drawn, by its heading; empty where there is one panel only.
+    /// The heading of the panel of the line; empty if there is only one panel.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub panel: String,
-    /// (x, y) in rising order of x.
+    /// The points (x, y) in rising order of x.
     pub points: Vec<(f64, f64)>,
-    /// Half the height of each point's error bar; empty for none.
+    /// Half the height of each point's error bar; empty for no error bars.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<f64>,
-    /// A dashed line: published figures beside measured ones.
+    /// Whether the line is dashed, which marks published values beside measured values.
     #[serde(default)]
     pub dashed: bool,
 }
 
 impl Line {
-    /// The system and the variant of it, which decide colour and style.
+    /// The system and its variant, which decide colour and style.
     pub(super) fn series(&self) -> (String, String) {
         let name = self.name.split_once(": ").map_or(self.name.as_str(), |(name, _)| name);
         let (system, rest) = name.split_once(", ").unwrap_or((name, ""));
@@ -42,7 +42,7 @@ impl Line {
         (system.to_owned(), parts.collect::<Vec<_>>().join(", "))
     }
 
-    /// As a legend and a sentence call it.
+    /// The name of the line in legends and sentences.
     pub(super) fn label(&self) -> String {
         match (self.name.split_once(", "), self.variant.is_empty()) {
             (_, true) => self.name.clone(),
@@ -55,28 +55,29 @@ impl Line {
 /// Lines over an axis of numbers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Lines {
-    /// Above the figure.
+    /// The title above the figure.
     pub title: String,
-    /// Under the x axis.
+    /// The label under the x axis.
     pub x_label: String,
-    /// Above the y axis.
+    /// The label above the y axis.
     pub y_label: String,
-    /// Of the x axis.
+    /// The scale of the x axis.
     pub x_scale: Scale,
-    /// Of the y axis.
+    /// The scale of the y axis.
     pub y_scale: Scale,
-    /// The x axis begins at 0, as time does.
+    /// Whether the x axis begins at 0, as for time.
     #[serde(default)]
     pub x_from_zero: bool,
     /// The lines.
     pub lines: Vec<Line>,
-    /// Draw steps, as a cumulative distribution has them.
+    /// Whether the lines are drawn as steps, as for a cumulative distribution.
     #[serde(default)]
     pub steps: bool,
 }
 
 impl Lines {
-    /// Without values that are not finite: files can hold no such values, and axes show none.
+    /// Returns a copy without values that are not finite, because files and axes cannot have such
+    /// values.
     pub(super) fn finite(&self) -> Lines {
         let mut lines = self.clone();
         for line in &mut lines.lines {
@@ -90,7 +91,7 @@ impl Lines {
         lines
     }
 
-    /// Lines by the panels that they stand in.
+    /// Groups the lines by panel.
     fn panels(&self) -> Vec<(String, Vec<&Line>)> {
         let mut panels: Vec<(String, Vec<&Line>)> = Vec::new();
         for line in &self.lines {
@@ -144,7 +145,7 @@ impl Lines {
         let (system, variant) = line.series();
         let stroke =
             Stroke { colour: palette.colour(&system), width: 1.8, dash: palette.dash(&variant) };
-        // Dots of many points would be a smear.
+        // Lines with many points get no dots, because the dots would overlap.
         let dots = !self.steps && self.lines.iter().all(|line| line.points.len() <= 40);
         let mut path: Vec<(f64, f64)> = Vec::new();
         for (index, &point) in line.points.iter().enumerate() {
@@ -172,8 +173,8 @@ impl Lines {
     }
 }
 
-/// A panel with too many lines becomes several: one for each variant, else for each system, else for
-/// as many lines as can be told apart.
+/// Splits a panel with too many lines into several panels: one for each variant, else one for each system, else one for
+/// each group of [`MOST_LINES`] lines.
 fn split<'a>(name: &str, lines: Vec<&'a Line>) -> Vec<(String, Vec<&'a Line>)> {
     if lines.len() <= MOST_LINES {
         return vec![(name.to_owned(), lines)];
@@ -211,8 +212,8 @@ fn split<'a>(name: &str, lines: Vec<&'a Line>) -> Vec<(String, Vec<&'a Line>)> {
 /// The system or the variant of a series.
 type Part = fn((String, String)) -> String;
 
-/// One entry for each line that looks different. Where each panel has one system, or one variant, the
-/// panels' names tell which, and the legend tells the other alone.
+/// Makes one legend entry for each style of line. If each panel has only one system, or only one variant, the name of
+/// the panel contains this part, and the legend contains the other part only.
 fn legend(panels: &[(String, Vec<&Line>)], palette: &Palette) -> Vec<(String, Stroke)> {
     let alike = |part: Part| {
         let same = |lines: &[&Line]| {
@@ -227,7 +228,7 @@ fn legend(panels: &[(String, Vec<&Line>)], palette: &Palette) -> Vec<(String, St
         all.next().is_some_and(|first| all.any(|other| other != first))
     };
     let (system, variant): (Part, Part) = (|it| it.0, |it| it.1);
-    // Panels tell it only where their names have it.
+    // The part is known from the panels only if their names contain the part.
     let told = |part: Part| {
         panels.iter().all(|(name, lines)| lines.iter().all(|it| name.contains(&part(it.series()))))
     };
@@ -248,7 +249,7 @@ fn legend(panels: &[(String, Vec<&Line>)], palette: &Palette) -> Vec<(String, St
             entries.push(entry);
         }
     }
-    // What is left is one line, which the panels or the title name.
+    // A single entry without a label is left out, because the panels or the title name the line.
     if entries.len() < 2 && entries.iter().all(|(label, _)| label.is_empty()) {
         entries.clear();
     }

@@ -1,5 +1,6 @@
-//! Boxes, dots with bars, and bars, by category: side by side where the categories' names fit below
-//! them, else in rows with the names before them, so names do not overlap however many there are.
+//! Draws boxes, dots with bars, and bars by category. Marks are side by side if the names of the
+//! categories fit below them. Else marks are in rows with the names before them, so names never
+//! overlap.
 
 use super::axis::{Axis, Scale};
 use super::canvas::{Anchor, Canvas, Stroke, Text};
@@ -11,34 +12,34 @@ use serde::{Deserialize, Serialize};
 /// One distribution, value or bar.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Mark {
-    /// What it stands at: a rate, a tenant, a system.
+    /// The category of the mark: a rate, a tenant, a system.
     pub category: String,
-    /// Whose it is; decides the colour.
+    /// The system, which decides the colour.
     pub system: String,
-    /// Which of the system's; decides the style.
+    /// The variant of the system, which decides the style.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub variant: String,
-    /// The panel in which it is drawn, by its heading.
+    /// The heading of the panel of the mark.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub panel: String,
-    /// What is drawn.
+    /// The shape of the mark.
     #[serde(flatten)]
     pub shape: Shape,
 }
 
-/// What a mark looks like.
+/// The parts of a mark.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Shape {
-    /// From zero to here.
+    /// The end of a bar that begins at zero.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bar: Option<f64>,
     /// The ends of a thin line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub whiskers: Option<(f64, f64)>,
-    /// Lower quartile, median, upper quartile.
+    /// The lower quartile, the median and the upper quartile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quartiles: Option<(f64, f64, f64)>,
-    /// A dot.
+    /// The value of a dot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dot: Option<f64>,
 }
@@ -51,12 +52,12 @@ impl Shape {
         pairs.chain(self.bar).chain(self.dot)
     }
 
-    /// The one value that stands for it.
+    /// The value that represents the mark: median, bar or dot.
     pub(super) fn middle(&self) -> Option<f64> {
         self.quartiles.map(|(_, median, _)| median).or(self.bar).or(self.dot)
     }
 
-    /// Files can hold finite numbers only, and axes show no others.
+    /// Removes values that are not finite, because files and axes cannot have such values.
     fn finite(mut self) -> Self {
         self.bar = self.bar.filter(|it| it.is_finite());
         self.dot = self.dot.filter(|it| it.is_finite());
@@ -70,25 +71,25 @@ impl Shape {
 /// Marks over categories.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Marks {
-    /// Above the figure.
+    /// The title above the figure.
     pub title: String,
-    /// What is measured, with its unit.
+    /// The measured quantity, with its unit.
     pub value_label: String,
-    /// What the categories are; may be empty where their names say that.
+    /// The name of the categories; empty if the names of the categories are clear.
     pub category_label: String,
-    /// Of the values.
+    /// The scale of the values.
     pub scale: Scale,
-    /// In the order in which they are drawn.
+    /// The marks, in the order of drawing.
     pub marks: Vec<Mark>,
 }
 
-/// A row's height, and what one mark of several in a row takes.
+/// The height of a row, and the height of one of several marks in a row.
 const ROW: f64 = 19.0;
 const IN_ROW: f64 = 11.0;
-/// The least width of one mark of several side by side.
+/// The minimum width of one of several marks side by side.
 const SLOT: f64 = 6.0;
 const SMALL: f64 = 11.0;
-/// More rows of one panel are not drawn; the figure says so.
+/// The maximum number of rows of one panel. If rows are missing, the figure has a note.
 const MOST_ROWS: usize = 80;
 
 /// One panel's marks.
@@ -114,7 +115,8 @@ impl<'a> Panel<'a> {
         Self { name, categories, series, marks }
     }
 
-    /// Most marks that one category has; with one each, the category says whose it is.
+    /// The maximum number of marks in one category. If each category has one mark, the category
+    /// names the system.
     fn in_a_category(&self) -> usize {
         let of = |category: &&str| self.marks.iter().filter(|it| it.category == *category).count();
         self.categories.iter().map(of).max().unwrap_or(1).max(1)
@@ -122,7 +124,7 @@ impl<'a> Panel<'a> {
 }
 
 impl Marks {
-    /// Without values that are not finite.
+    /// Returns a copy without values that are not finite.
     pub(super) fn finite(&self) -> Marks {
         let mut marks = self.clone();
         marks.marks.iter_mut().for_each(|mark| mark.shape = mark.shape.finite());
@@ -275,7 +277,7 @@ impl Marks {
     }
 }
 
-/// Whether the names of a panel's categories fit below its marks; of numbers in order some may be left out.
+/// Whether the names of a panel's categories fit below its marks. If the names are numbers, some names may be left out.
 fn stands(panel: &Panel<'_>, across: f64, left: f64, panels: usize) -> bool {
     let fit = ((across - 8.0) / 215f64.max(left + 90.0)).floor().max(1.0) as usize;
     let columns = panels.div_ceil(panels.div_ceil(fit.min(panels.max(1))).max(1)).max(1);
@@ -287,7 +289,7 @@ fn stands(panel: &Panel<'_>, across: f64, left: f64, panels: usize) -> bool {
     (numbers || widest + 6.0 <= slot) && slot * 0.84 / panel.in_a_category() as f64 >= least
 }
 
-/// Every how many categories one is named, so that names do not overlap.
+/// The distance between two named categories, so that names do not overlap.
 fn step(widest: f64, slot: f64) -> usize {
     let least = (widest / slot).ceil().max(1.0) as usize;
     let round = |power: u32| [1, 2, 5].map(|factor| factor * 10usize.pow(power));
@@ -298,13 +300,13 @@ fn row_height(panel: &Panel<'_>) -> f64 {
     ROW.max(IN_ROW * panel.in_a_category() as f64 + 5.0)
 }
 
-/// A category's marks, each with its place among them.
+/// Calls `one` for each mark of a category, with the place of the mark and the number of places.
 fn each<'a>(panel: &Panel<'a>, category: &str, mut one: impl FnMut(&'a Mark, usize, usize)) {
     let here: Vec<&Mark> =
         panel.marks.iter().copied().filter(|mark| mark.category == category).collect();
     let most = panel.in_a_category();
     for (index, mark) in here.iter().enumerate() {
-        // The same series stands at the same place in each category, where all have all.
+        // If all categories have all series, a series has the same place in each category.
         let series = (mark.system.as_str(), mark.variant.as_str());
         let place = panel.series.iter().position(|it| *it == series);
         let place = place.filter(|_| most == panel.series.len()).unwrap_or(index);
@@ -324,9 +326,9 @@ fn stroke(palette: &Palette, system: &str, variant: &str) -> Stroke {
     Stroke { colour: palette.colour(system), width: 1.4, dash: palette.dash(variant) }
 }
 
-/// Draws marks upright or lying.
+/// Draws marks vertically or horizontally.
 struct Pen<'a> {
-    /// Across the values.
+    /// The middle of the mark across the axis of values.
     middle: f64,
     room: f64,
     axis: &'a Axis,
@@ -355,7 +357,7 @@ impl Pen<'_> {
             }
         }
         if let Some((q1, median, q3)) = shape.quartiles {
-            // Dashes of a small box would look like a broken one.
+            // A small box has a solid outline, because a dashed outline would look broken.
             let rim = if half < 8.0 { Stroke::solid(pen.colour, 1.4) } else { pen.clone() };
             self.rectangle(frame, (q1, q3), half, PAPER, &rim);
             let thick = Stroke { width: 2.4, ..pen.clone() };

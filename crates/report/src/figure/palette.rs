@@ -1,10 +1,10 @@
-//! One colour per system and one line style per variant, through a whole report.
+//! Assigns one colour to each system and one line style to each variant, for a whole report.
 //!
-//! A system's colour does not depend on the figure: well-known systems have colours of their own in
-//! every report, the others get theirs in the order in which the report names them. All colours stand
-//! out from white and from the dark page's background by 3:1 (a test holds that).
+//! The colour of a system does not depend on the figure. Well-known systems have the same colours in every report.
+//! Other systems get colours in the order in which the report names them. All colours have a contrast of 3:1 to white
+//! and to the background of the dark page (a test checks this).
 
-/// A colour; paper, ink and grid have a class beside it, by which a dark page changes them.
+/// A colour. Paper, ink and grid also have a class, by which a dark page changes their colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Colour {
     rgb: u32,
@@ -36,7 +36,7 @@ impl Colour {
     }
 }
 
-/// Dashes and gaps between them, in user units; none: a solid line.
+/// The lengths of dashes and gaps, in user units. An empty list means a solid line.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Dash(Vec<u16>);
 
@@ -72,20 +72,20 @@ impl Dash {
     }
 }
 
-/// What has a colour of its own in every report: the switch alone, Weir in its two modes.
+/// The systems with the same colour in every report: the switch alone, and Weir in its two modes.
 const KNOWN: [(&str, u32); 4] = [
     ("switch-only", 0x7f_868e),
     ("direct", 0x7f_868e),
     ("weir", 0x2f_7fd6),
     ("weir-networks", 0x8a_5cd0),
 ];
-/// For the others, in this order.
+/// The colours of other systems, in this order.
 const COLOURS: [u32; 9] = [
     0xd9_541e, 0x17_9468, 0xb8_7a00, 0xcc_4b9b, 0x17_8ea3, 0x7a_8a1d, 0xa0_664a, 0xc2_4450,
     0x4d_7f9e,
 ];
 
-/// Which system has which colour, and which variant which line style.
+/// The colour of each system, and the line style of each variant.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Palette {
     systems: Vec<String>,
@@ -93,13 +93,13 @@ pub struct Palette {
 }
 
 impl Palette {
-    /// Of (system, variant) in the order in which a report names them. What is published comes last
-    /// among the variants: a solid line was measured.
+    /// Makes the palette of (system, variant) pairs, in the order in which a report names them.
+    /// Published variants come last, so that a solid line means measured values.
     #[must_use]
     pub fn of<'a>(series: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let mut palette = Self::default();
         let mut published = Vec::new();
-        // Which systems are there without a variant, and which with one.
+        // The systems, each with whether the system occurs without a variant and with a variant.
         let mut both: Vec<(&str, bool, bool)> = Vec::new();
         for (system, variant) in series {
             let is_known = KNOWN.iter().any(|(name, _)| *name == system);
@@ -116,7 +116,8 @@ impl Palette {
                 variants.push(variant.to_owned());
             }
         }
-        // A system without variants is drawn as the first variant of others is: solid.
+        // A system without variants is drawn as the first variant of other systems, with a solid
+        // line.
         if both.iter().any(|(_, plain, named)| *plain && *named) || palette.variants.is_empty() {
             palette.variants.insert(0, String::new());
         }
@@ -140,15 +141,16 @@ impl Palette {
     }
 }
 
-/// Whether a variant stands for values that were not measured here.
+/// Whether a variant has values that were not measured here.
 fn is_given(variant: &str) -> bool {
     variant.contains("published") || variant.ends_with(DASHED)
 }
 
-/// What a dashed line's variant ends in.
+/// The end of the variant of a dashed line.
 pub(super) const DASHED: &str = "dashed";
 
-/// Colours beyond the list: hues in golden steps, with the lightness changing, so none comes twice.
+/// Computes colours after the end of the list. Hues are in steps of the golden angle with changing
+/// lightness, so no colour repeats.
 fn further(index: usize) -> u32 {
     let hue = (index as f64 * 137.508 + 20.0).rem_euclid(360.0);
     let value = 0.62 - 0.02 * (index % 7) as f64;

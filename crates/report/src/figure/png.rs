@@ -1,6 +1,5 @@
-//! A figure painted as PNG, for documents that take no SVG: tiny-skia fills outlines, and text is set
-//! in the one font that is compiled in (a subset of DejaVu Sans), so the picture is the same on every
-//! machine, with or without fonts.
+//! Paints a figure as PNG, for documents without support for SVG. tiny-skia fills outlines. The only font is compiled
+//! in (a subset of DejaVu Sans), so the picture is the same on every machine, with or without installed fonts.
 
 use super::canvas::{Anchor, Canvas, Shape, Stroke, Text};
 use super::palette::Colour;
@@ -14,7 +13,7 @@ const SCALE: f32 = 2.0;
 
 static FONT: &[u8] = include_bytes!("../../fonts/DejaVuSans-subset.ttf");
 
-/// The picture; `None` only if memory for it cannot be had.
+/// Paints the picture. Returns `None` only if there is not enough memory for the picture.
 pub(super) fn paint(canvas: &Canvas) -> Option<Vec<u8>> {
     let face = Face::parse(FONT, 0).ok()?;
     let (width, height) = (canvas.size.0 as f32 * SCALE, canvas.size.1 as f32 * SCALE);
@@ -88,7 +87,7 @@ impl Painter {
     fn text(&mut self, text: &Text) {
         let mut outline = Outline::default();
         for character in text.text.chars() {
-            // What the font does not have is a box, as everywhere.
+            // A character that the font does not have becomes a box.
             let glyph = self.face.glyph_index(character).unwrap_or_default();
             self.face.outline_glyph(glyph, &mut outline);
             outline.across += f32::from(self.face.glyph_hor_advance(glyph).unwrap_or(0));
@@ -101,12 +100,12 @@ impl Painter {
         };
         let Some(path) = outline.builder.finish() else { return };
         let place = Transform::from_translate(-before, 0.0)
-            // Fonts count upwards.
+            // In fonts the y axis points upwards.
             .post_scale(size, -size)
             .post_translate(text.at.0 as f32, text.at.1 as f32);
         self.fill(&path, text.colour, place);
         if text.bold {
-            // The subset has no bold face: a thin rim makes one.
+            // The subset has no bold face, so a thin outline makes the text bold.
             let rim = Stroke::solid(text.colour, 0.045 * f64::from(self.face.units_per_em()));
             self.stroke(&path, &rim, place);
         }
@@ -159,7 +158,7 @@ mod tests {
         Pixmap::decode_png(&drawing.png().unwrap()).unwrap()
     }
 
-    /// How many pixels of a part (in user units) are not white.
+    /// The number of pixels of a part (in user units) that are not white.
     fn ink(pixmap: &Pixmap, x: std::ops::Range<u32>, y: std::ops::Range<u32>) -> usize {
         let white = tiny_skia::PremultipliedColorU8::from_rgba(255, 255, 255, 255);
         let places = y.flat_map(|y| x.clone().map(move |x| (x * 2, y * 2)));
@@ -191,7 +190,7 @@ mod tests {
         assert!(both > plain * 5 / 4 && both < plain * 15 / 8, "dashes leave gaps: {both} {plain}");
     }
 
-    /// How many pixels have Weir's colour.
+    /// The number of pixels with the colour of Weir.
     fn blue(pixmap: &Pixmap) -> usize {
         let colour = tiny_skia::PremultipliedColorU8::from_rgba(0x2f, 0x7f, 0xd6, 255);
         pixmap.pixels().iter().filter(|&&pixel| Some(pixel) == colour).count()

@@ -1,4 +1,4 @@
-//! Figures of odd data are figures, and nothing in them overlaps for want of room.
+//! Tests that figures of unusual data are valid, and that nothing in the figures overlaps.
 
 use super::*;
 
@@ -45,11 +45,11 @@ fn what_is_published_is_dashed() {
         let name = "weir".to_owned();
         Lines { lines: vec![Line { name, ..line(dashed) }], ..Lines::default() }.svg()
     };
-    // The line and its place in the legend.
+    // The style is in the line and in the legend.
     assert_eq!([true, false].map(|it| svg(it).matches("stroke-dasharray").count()), [2, 0]);
     let only_a_mean = boxes("b", "ms", Scale::Linear, &[BoxPlot::of_mean("p", 3.0)]);
     assert_eq!(only_a_mean.matches("stroke-dasharray").count(), 1);
-    // No box but the background's.
+    // The only rectangle is the background.
     assert_eq!(only_a_mean.matches("<rect").count(), 1);
 }
 
@@ -88,7 +88,7 @@ fn many_lines_are_many_panels() {
         lines.svg().matches("font-weight=\"bold\"").count()
     };
     assert_eq!([8, 16, 40].map(panels), [0, 2, 20], "by variant, then by system");
-    // Of 60 systems in 34 cases each, the first panels are drawn, and the figure says so.
+    // With 60 systems in 34 cases each, the figure has the first panels and a note.
     let many = Lines { lines: (0..2_000).map(line).collect(), ..Lines::default() };
     let svg = many.svg();
     assert!(svg.contains("more panels are not drawn"));
@@ -148,7 +148,8 @@ fn a_drawing_is_kept_as_it_is() {
     }
 }
 
-/// Every tag is closed in its order, and no number is missing, on a wide page and on a phone.
+/// Checks that every tag is closed in its order, and that no number is missing, on a wide page and
+/// on a phone.
 fn check(drawing: &Drawing) {
     for width in [WIDE, NARROW] {
         let svg = drawing.svg_in(width, &palette_of([drawing]));

@@ -1,7 +1,8 @@
-//! How wide text is, and how it is broken or cut. Figures are laid out without a browser, so widths
-//! are those of DejaVu Sans, which is as wide as any font that a browser takes for sans-serif.
+//! Computes the width of text, and wraps or cuts text. Figures are laid out without a browser, so
+//! the widths are those of DejaVu Sans, which is as wide as any font that a browser uses for
+//! sans-serif.
 
-/// About how wide a text is.
+/// The approximate width of a text.
 pub(super) fn width(text: &str, size: f64, bold: bool) -> f64 {
     let letters: f64 = text.chars().map(letter).sum();
     letters * size * if bold { 1.12 } else { 1.0 }
@@ -15,13 +16,13 @@ fn letter(character: char) -> f64 {
         'm' | 'W' | 'M' | '@' | '%' | '→' | '…' | '—' => 1.0,
         '+' | '=' | '<' | '>' | '±' | '×' | '−' | '≤' | '≥' | '~' | 'w' => 0.84,
         'A'..='Z' => 0.76,
-        // East Asian and other wide scripts.
+        // These are East Asian and other wide scripts.
         wide if wide as u32 >= 0x1100 => 1.05,
         _ => 0.64,
     }
 }
 
-/// The text, or as much of it as fits with `…` at its end.
+/// Returns the text, or the start of the text that fits with `…` at the end.
 pub(super) fn cut(text: &str, room: f64, size: f64, bold: bool) -> String {
     if width(text, size, bold) <= room {
         return text.to_owned();
@@ -37,7 +38,7 @@ pub(super) fn cut(text: &str, room: f64, size: f64, bold: bool) -> String {
     format!("{}…", kept.trim_end())
 }
 
-/// Lines that fit, broken at spaces; at most `most`, the last of which may be cut.
+/// Splits a text at spaces into at most `most` lines that fit. The last line may be cut.
 pub(super) fn wrap(text: &str, room: f64, size: f64, bold: bool, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {

@@ -1,4 +1,4 @@
-//! What a figure shows, in a sentence; and its data, as CSV.
+//! Describes a figure in a sentence, and writes its data as CSV.
 
 use super::drawing::{Drawing, Form};
 use super::heatmap::HeatMap;
@@ -7,7 +7,7 @@ use super::marks::{Marks, label};
 use crate::table::{Table, number};
 
 impl Drawing {
-    /// A sentence that says what is to be seen: the least and the most, and whose they are.
+    /// Describes the figure in a sentence: the smallest and the largest value, with their names.
     #[must_use]
     pub fn says(&self) -> String {
         let sentence = match &self.form {
@@ -19,7 +19,7 @@ impl Drawing {
         sentence.unwrap_or_else(|| "There is nothing to draw: no value was measured.".to_owned())
     }
 
-    /// The data: one row for each point, mark or cell.
+    /// Writes the data as CSV, with one row for each point, mark or cell.
     #[must_use]
     pub fn csv(&self) -> String {
         let mut table = match &self.form {
@@ -84,7 +84,7 @@ fn cells_csv(map: &HeatMap, table: &mut Table) {
     }
 }
 
-/// A name and where it is drawn.
+/// The name of a line and its panel.
 fn named(line: &Line) -> String {
     let label = line.label();
     match (label.is_empty(), label.contains(&line.panel)) {
@@ -94,7 +94,7 @@ fn named(line: &Line) -> String {
     }
 }
 
-/// Of a cumulative distribution: where each line is half way up.
+/// Describes a cumulative distribution by the median of each line.
 fn steps(lines: &Lines) -> Option<String> {
     let half = |line: &Line| line.points.iter().find(|(_, share)| *share >= 50.0).map(|it| it.0);
     let values = lines.lines.iter().filter_map(|line| Some((named(line), half(line)?))).collect();
@@ -102,7 +102,7 @@ fn steps(lines: &Lines) -> Option<String> {
     Some(format!("Half have a {what} of at most {}.", between(values, unit)?))
 }
 
-/// Of lines: what they come to at the right.
+/// Describes lines by their last values at the right.
 fn at_the_end(lines: &Lines) -> Option<String> {
     let last = |line: &Line| line.points.last().copied();
     let ends: Vec<(String, (f64, f64))> =
@@ -136,7 +136,7 @@ fn middles(marks: &Marks) -> Option<String> {
             false => label(&mark.system, &mark.variant),
         };
         let at = if whose == mark.category { "" } else { &mark.category };
-        // A number alone says nothing.
+        // A number alone has no meaning, so the label of the category is added.
         let at = match at.parse::<f64>() {
             Ok(_) => format!("{} {at}", marks.category_label).trim().to_owned(),
             Err(_) => at.to_owned(),
@@ -167,7 +167,8 @@ fn extremes(map: &HeatMap) -> Option<String> {
     Some(format!("{}: {} to {}{blank}.", upper(what), valued(low, unit), valued(high, unit)))
 }
 
-/// Few values one by one, of many the least and the most; in either case with their names.
+/// Describes a few values one by one, or the smallest and the largest of many values, with their
+/// names.
 fn between(values: Vec<(String, f64)>, unit: &str) -> Option<String> {
     let told = |(name, value): &(String, f64)| match name.is_empty() {
         true => valued(*value, unit),
@@ -182,7 +183,7 @@ fn between(values: Vec<(String, f64)>, unit: &str) -> Option<String> {
     Some(format!("{} to {}", told(least), told(most)))
 }
 
-/// `latency, ms` is a quantity and its unit.
+/// Splits a label such as `latency, ms` into the quantity and its unit.
 fn quantity(label: &str) -> (&str, &str) {
     label.rsplit_once(", ").unwrap_or((label, ""))
 }
@@ -191,7 +192,8 @@ fn valued(value: f64, unit: &str) -> String {
     format!("{} {unit}", number(value)).trim_end().to_owned()
 }
 
-/// A place on an axis; what the axis is called is not always a noun that can follow a number.
+/// Describes a position on an axis. The label of the axis is not always a noun that can follow a
+/// number.
 fn place(x: f64, label: &str) -> String {
     let is_noun = label.len() > 2 && !label.contains([':', ',']);
     match (label.is_empty(), is_noun) {
@@ -203,7 +205,8 @@ fn place(x: f64, label: &str) -> String {
 
 fn upper(text: &str) -> String {
     let mut letters = text.chars();
-    // `ms` alone would be a strange beginning of a sentence; a word is not.
+    // A word at the start of a sentence gets a capital letter. A short unit such as `ms` keeps its
+    // letters.
     match letters.next() {
         Some(first) if text.len() > 3 => first.to_uppercase().chain(letters).collect(),
         _ => text.to_owned(),

@@ -1,9 +1,10 @@
-//! Findings by kind: one line for each kind with how many there are, the texts folded below it.
+//! Lists findings by kind. Each kind has one line with the number of its findings, and the folded
+//! texts below.
 
 use crate::results::Finding;
 use maud::{Markup, html};
 
-/// Of one kind at most so many are listed.
+/// The maximum number of listed findings of one kind.
 const LISTED: usize = 200;
 
 pub(super) fn html(all: &[Finding]) -> Markup {
@@ -38,7 +39,7 @@ pub(super) fn html(all: &[Finding]) -> Markup {
     }
 }
 
-/// The words that all texts share, with `…` for what differs.
+/// The words that all texts share, with `…` for the words that differ.
 fn in_common(texts: &[&str]) -> String {
     let split =
         |text: &&str| -> Vec<String> { text.split_whitespace().map(str::to_owned).collect() };
@@ -54,7 +55,7 @@ fn in_common(texts: &[&str]) -> String {
             }
             continue;
         }
-        // Of different lengths: what they begin and end with.
+        // Texts of different lengths share the words at the start and at the end.
         let alike = |(known, word): &(&Option<String>, &String)| known.as_ref() == Some(word);
         let start = common.iter().zip(&words).take_while(alike).count();
         let rest = common.len().min(words.len()) - start;

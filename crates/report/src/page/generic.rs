@@ -1,14 +1,14 @@
-//! Figures that can be drawn of any result: metrics against what was varied, latency by system and case,
-//! the course of time.
+//! Draws the figures that are possible for any result: metrics against the varied parameter, latency by system and
+//! case, and values over time.
 
 use crate::figure::{Drawing, Figure, Line, Lines, Mark, Marks, Scale, Shape};
 use crate::histogram::LatencySummary;
 use crate::names::{metric_in_words, parameter_in_words, with_unit};
 use crate::results::{Interval, Metric, Point, Results, Scalar};
 
-/// What is drawn of them is bounded by the figures themselves, except for their number.
+/// The maximum number of figures. Each figure limits the amount of its own data.
 const MOST_FIGURES: usize = 40;
-/// Units that are worth a figure of their own; plain counts and flags are in tables.
+/// The units that get a figure. Plain counts and flags are in tables.
 const UNITS: [(&str, &str); 9] = [
     ("µs", "time"),
     ("ms", "time"),
@@ -21,7 +21,7 @@ const UNITS: [(&str, &str); 9] = [
     ("%", "share"),
 ];
 
-/// All that can be drawn of the points.
+/// Draws all possible figures of the points.
 pub(super) fn figures(results: &Results) -> Vec<Figure> {
     let points = &results.points;
     let mut figures = Vec::new();
@@ -38,7 +38,7 @@ pub(super) fn figures(results: &Results) -> Vec<Figure> {
     figures
 }
 
-/// Points by the experiment that they are of, in their order.
+/// Groups the points by experiment, in their order.
 fn modules(points: &[Point]) -> Vec<(String, Vec<&Point>)> {
     let mut modules: Vec<(String, Vec<&Point>)> = Vec::new();
     for point in points {
@@ -48,12 +48,13 @@ fn modules(points: &[Point]) -> Vec<(String, Vec<&Point>)> {
             None => modules.push((name, vec![point])),
         }
     }
-    // The tool's own floor is measured first, and is not what the reader came for.
+    // The floor of the tool is measured first, but comes last in the report, because readers want
+    // the other results first.
     modules.sort_by_key(|(name, _)| name == "floor");
     modules
 }
 
-/// Of a load generator's points: latency, rate, CPU, the course of time.
+/// Draws the points of a load generator: latency, rate, CPU, and values over time.
 fn load(figures: &mut Vec<Figure>, points: &[Point], tool: &str) {
     let all: Vec<&Point> = points.iter().collect();
     for parameter in ["rate", "tenants"] {
@@ -83,7 +84,7 @@ fn load(figures: &mut Vec<Figure>, points: &[Point], tool: &str) {
     let many = points.iter().filter(|point| point.tenants.len() > 1);
     let many: Vec<&Point> = many.collect();
     if !many.is_empty() {
-        // What stands beside each other there: emulated tenants, or a controller's emulated switches.
+        // The columns are the emulated tenants, or the emulated switches of a controller.
         figures
             .push(each_tenant(&many, if tool == "bench controller" { "switch" } else { "tenant" }));
     }
@@ -102,7 +103,7 @@ fn figure(name: &str, drawing: Drawing, caption: &str) -> Figure {
     Figure { name: name.to_owned(), drawing, caption: caption.to_owned() }
 }
 
-/// How many values of a parameter that is a number there are.
+/// The number of different values of a numeric parameter.
 fn values(points: &[&Point], parameter: &str) -> usize {
     let numbers = points.iter().filter_map(|point| number_of(point, parameter));
     let mut numbers: Vec<f64> = numbers.collect();
@@ -111,7 +112,7 @@ fn values(points: &[&Point], parameter: &str) -> usize {
     numbers.len()
 }
 
-/// How many values of it a curve has at most, with all other parameters the same.
+/// The maximum number of values of a parameter in one curve, with all other parameters the same.
 fn along(points: &[&Point], parameter: &str) -> usize {
     let mut cases: Vec<(String, Vec<&Point>)> = Vec::new();
     for point in points {
@@ -131,14 +132,14 @@ fn number_of(point: &Point, parameter: &str) -> Option<f64> {
     }
 }
 
-/// The parameters beside those that are told elsewhere.
+/// The parameters of a point as text, except the parameters in `without`.
 fn case(point: &Point, without: &[&str]) -> String {
     let rest = point.parameters.iter().filter(|(name, _)| !without.contains(&name.as_str()));
     rest.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
 }
 
-/// Metrics of one unit against a parameter that is a number: a panel for each case, a line for each
-/// system and metric.
+/// Draws metrics of one unit against a numeric parameter, with a panel for each case and a line for
+/// each system and metric.
 fn sweep(points: &[&Point], parameter: &str, metrics: &[&str], y_scale: Scale) -> Lines {
     let mut lines: Vec<Line> = Vec::new();
     let mut unit = String::new();
@@ -178,7 +179,8 @@ fn sweep(points: &[&Point], parameter: &str, metrics: &[&str], y_scale: Scale) -
     Lines { x_label: parameter_in_words(parameter), y_label, y_scale, lines, ..Lines::default() }
 }
 
-/// Two runs have an interval that says nothing: Student's t is 12.7 there.
+/// Half the width of the confidence interval. With two runs the interval is useless, because
+/// Student's t is 12.7.
 fn half(metric: &Metric) -> f64 {
     metric.ci95.filter(|_| metric.samples.len() > 2).unwrap_or(0.0)
 }
@@ -188,13 +190,13 @@ fn one_system<'a>(points: &[&'a Point]) -> Option<&'a str> {
     points.iter().all(|point| point.system == first).then_some(first)
 }
 
-/// One experiment: for each unit its metrics against what was varied, or by case.
+/// Draws one experiment: for each unit its metrics against the varied parameter, or by case.
 fn module(figures: &mut Vec<Figure>, module: &str, points: &[&Point]) {
     let names = points.iter().flat_map(|point| point.parameters.keys());
     let varied = names.max_by_key(|name| along(points, name)).map(String::as_str);
     let varied = varied.filter(|name| along(points, name) > 1);
     for (unit, quantity) in UNITS {
-        // What is zero everywhere needs no figure.
+        // A metric that is zero everywhere needs no figure.
         let is_shown =
             |metric: &Metric| metric.unit == unit && metric.mean.is_some_and(|mean| mean != 0.0);
         let mut metrics: Vec<&str> = Vec::new();
@@ -203,7 +205,7 @@ fn module(figures: &mut Vec<Figure>, module: &str, points: &[&Point]) {
                 metrics.push(name);
             }
         }
-        // What is measured once beside what is varied stands by itself.
+        // A metric that does not vary with the parameter gets its own figure.
         let at_all = |metric: &&str| {
             let mut its = points.iter().filter(|point| point.metrics.contains_key(*metric));
             varied.is_some_and(|varied| its.all(|point| number_of(point, varied).is_some()))
@@ -232,14 +234,14 @@ fn module(figures: &mut Vec<Figure>, module: &str, points: &[&Point]) {
     }
 }
 
-/// By powers of ten where values differ by more than 30 times and none is zero.
+/// Selects a logarithmic scale if values differ by more than a factor of 30 and no value is zero.
 fn is_wide(values: impl Iterator<Item = f64>) -> Scale {
     let (low, high) = values
         .fold((f64::MAX, 0.0), |(low, high): (f64, f64), value| (low.min(value), high.max(value)));
     if low > 0.0 && high > low * 30.0 { Scale::Logarithmic } else { Scale::Linear }
 }
 
-/// Metrics of one unit, a panel for each, a row for each case.
+/// Draws metrics of one unit, with a panel for each metric and a row for each case.
 fn by_metric(points: &[&Point], metrics: &[&str], label: &str, title: &str) -> Drawing {
     let mut marks = Vec::new();
     for metric in metrics {
@@ -261,7 +263,8 @@ fn by_metric(points: &[&Point], metrics: &[&str], label: &str, title: &str) -> D
     Marks { title, value_label, category_label: String::new(), scale, marks }.draw()
 }
 
-/// One metric: a panel for each case, a bar for each system; of one case, no panels.
+/// Draws one metric, with a panel for each case and a bar for each system. A single case needs no
+/// panels.
 fn by_case(points: &[&Point], metric: &str, title: &str) -> Drawing {
     let mut unit = String::new();
     let mark = |point: &&Point| {

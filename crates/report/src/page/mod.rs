@@ -1,8 +1,8 @@
-//! `report.html`: one self-contained page, readable without network and without script.
+//! Writes `report.html`: one self-contained page, readable without network and without script.
 //!
-//! The order is that of a reader's questions: what is to be seen (a sentence and the figure), what to be
-//! careful about (findings by kind, details folded), the other figures, the numbers, and how to measure
-//! it again (settings, command). [`sheet`] is a page that fits one sheet of paper.
+//! The page has this order: the main figure with a sentence, the findings by kind with folded details, the other
+//! figures, the numbers, and the settings and the command to repeat the measurement. [`sheet`] is a page that fits one
+//! sheet of paper.
 
 mod findings;
 mod generic;
@@ -20,8 +20,8 @@ use crate::table::{Table, number};
 use maud::html;
 use parts::{document, figure_html, table_html};
 
-/// The page's text. A result that brings figures of its own is shown by them; else there are those
-/// that can be drawn of any result.
+/// Returns the text of the page. The page shows the result's own figures if there are any, else the
+/// figures that can be drawn of any result.
 #[must_use]
 pub fn html(results: &Results, extras: &Extras) -> String {
     let figures = figures(results, extras);
@@ -57,13 +57,13 @@ pub fn html(results: &Results, extras: &Extras) -> String {
     document(title.heading, style::PAGE, &body)
 }
 
-/// The figures of a result: its own, or those that can be drawn of any result.
+/// Returns the result's own figures, or the figures that can be drawn of any result.
 #[must_use]
 pub fn figures(results: &Results, extras: &Extras) -> Vec<Figure> {
     if extras.figures.is_empty() { generic::figures(results) } else { extras.figures.clone() }
 }
 
-/// Quoted so that it can be pasted into a shell.
+/// Quotes a command line so that it can be pasted into a shell.
 fn command_line(arguments: &[String]) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
     let quote = |word: &String| {
@@ -76,7 +76,7 @@ fn command_line(arguments: &[String]) -> String {
     arguments.iter().map(quote).collect::<Vec<_>>().join(" ")
 }
 
-/// Rates and latencies; columns that no point has are left out.
+/// Makes the table of rates and latencies. Columns without values are left out.
 fn summary(points: &[Point]) -> Table {
     const COLUMNS: [(&str, &str); 11] = [
         ("rate/s", "rate_per_s"),

@@ -1,10 +1,11 @@
-//! What pages are made of: the document, figures, tables.
+//! Writes the parts of pages: the document, figures and tables.
 
 use crate::figure::{Figure, NARROW, Palette, WIDE};
 use crate::table::Table;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-/// Rows that are shown at once; further ones are folded, up to the second number.
+/// The number of visible rows, and the maximum number of rows. Further rows are folded up to the
+/// maximum.
 const ROWS_SHOWN: usize = 30;
 const ROWS_MOST: usize = 500;
 
@@ -27,7 +28,7 @@ pub(super) fn document(title: &str, style: &str, body: &Markup) -> String {
     text
 }
 
-/// A sentence, the figure for a page and for a phone, what else there is to say, and the data.
+/// Writes a figure: a sentence, the drawing for a page and for a phone, the caption, and the data.
 pub(super) fn figure_html(figure: &Figure, palette: &Palette) -> Markup {
     html! {
         figure {
@@ -42,7 +43,8 @@ pub(super) fn figure_html(figure: &Figure, palette: &Palette) -> Markup {
     }
 }
 
-/// A figure's name as a file's: without what would lead to another folder.
+/// Converts the name of a figure to a file name, without characters that would lead to another
+/// folder.
 #[must_use]
 pub fn file_name(name: &str) -> String {
     let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' };
@@ -50,7 +52,8 @@ pub fn file_name(name: &str) -> String {
     if name.starts_with('.') || name.is_empty() { format!("figure{name}") } else { name }
 }
 
-/// A table as HTML, which scrolls in itself; what is long is folded, and cut at a bound.
+/// Writes a table as HTML with its own scroll bar. A long table is folded, and cut at the maximum
+/// number of rows.
 pub(super) fn table_html(table: &Table) -> Markup {
     let rows = table.rows();
     let numeric = table.numeric();

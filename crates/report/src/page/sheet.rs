@@ -1,4 +1,5 @@
-//! A page that fits one sheet of paper: blocks of a sentence, a small figure and a small table.
+//! Writes a page that fits one sheet of paper, with blocks of a sentence, a small figure and a
+//! small table.
 
 use super::parts::{document, table_html};
 use super::{findings, style};
@@ -7,33 +8,33 @@ use crate::results::Finding;
 use crate::table::Table;
 use maud::{PreEscaped, html};
 
-/// What stands on the sheet.
+/// The content of the sheet.
 #[derive(Clone, Debug, Default)]
 pub struct Sheet {
-    /// At the top.
+    /// The heading at the top.
     pub heading: String,
-    /// Below it: of what, when, with what.
+    /// The line below the heading: the measured system, the time, and the machine.
     pub about: String,
-    /// In two columns.
+    /// The blocks, in two columns.
     pub blocks: Vec<Block>,
-    /// Shown on a screen only: they do not fit the sheet.
+    /// The findings, which are shown on a screen only, because they do not fit the sheet.
     pub findings: Vec<Finding>,
 }
 
 /// One question and its answer.
 #[derive(Clone, Debug, Default)]
 pub struct Block {
-    /// Such as `What lies`.
+    /// The heading, such as `What lies`.
     pub heading: String,
     /// The answer.
     pub sentence: String,
-    /// Its curve.
+    /// The figure of the answer.
     pub figure: Option<Drawing>,
-    /// Its numbers.
+    /// The numbers of the answer.
     pub table: Table,
 }
 
-/// The page's text.
+/// Returns the text of the page.
 #[must_use]
 pub fn sheet(sheet: &Sheet) -> String {
     let palette = palette_of(sheet.blocks.iter().filter_map(|block| block.figure.as_ref()));

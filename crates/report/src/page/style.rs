@@ -1,6 +1,6 @@
-//! The pages' style: light and dark, on a screen, on a phone and on paper.
+//! The CSS of pages: light and dark, on a screen, on a phone and on paper.
 
-/// Of a report.
+/// The CSS of a report.
 pub(super) const PAGE: &str = concat!(
     ":root{--paper:#fff;--ink:#1a1d21;--soft:#5a626b;--grid:#d9dde2;--note:#9a4b00;--back:#f3f5f7}",
     "@media(prefers-color-scheme:dark){:root{--paper:#15181c;--ink:#e4e7ea;--soft:#a3abb4;--grid:#3a4047;",
@@ -26,7 +26,8 @@ pub(super) const PAGE: &str = concat!(
     "figure{break-inside:avoid}}",
 );
 
-/// Of a data sheet, beside it: two columns of blocks; three on one page of A4.
+/// The additional CSS of a data sheet: two columns of blocks on a screen, three columns on a page
+/// of A4.
 pub(super) const SHEET: &str = concat!(
     ".sheet{display:grid;grid-template-columns:1fr 1fr;gap:.8rem 1.6rem;align-items:start}",
     ".sheet h2{margin:.2rem 0}.sheet p{margin:.15rem 0;font-size:.875rem}.sheet section{min-width:0}",
