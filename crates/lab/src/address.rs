@@ -1,7 +1,7 @@
-//! The control channel's addresses: one /30 of 198.18.0.0/15 per lab.
+//! Chooses the addresses of the control channel: one /30 of 198.18.0.0/15 for each lab.
 //!
-//! That range is reserved for benchmarking networks (RFC 2544, appendix C.2.2), so it conflicts neither with the
-//! internet nor with office networks.
+//! The range is reserved for benchmarking networks (RFC 2544, appendix C.2.2), so the addresses conflict neither with
+//! the internet nor with office networks.
 
 use std::collections::HashSet;
 use std::net::Ipv4Addr;
@@ -17,17 +17,17 @@ use crate::error::{Error, Result};
 /// The veth pair between the caller's namespace and the switches'.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ControlLink {
-    /// Its end in the caller's namespace.
+    /// The interface at the end in the caller's namespace.
     pub interface: String,
     /// The address of that end, on which a controller on this machine must listen.
     pub host: Ipv4Addr,
-    /// The switches' address, from which they connect.
+    /// The address from which the switches connect.
     pub switches: Ipv4Addr,
 }
 
 /// Length of the prefix of both addresses.
 pub(crate) const PREFIX: u8 = 30;
-/// Name of the end in the switches' namespace.
+/// Name of the interface at the end in the switches' namespace.
 pub(crate) const INNER: &str = "control";
 
 const FIRST: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 0);
@@ -46,7 +46,7 @@ impl ControlLink {
 
 /// The first control link whose name and addresses are free in the caller's namespace.
 ///
-/// `_turn` proves that nobody else is choosing at the same time.
+/// `_turn` proves that no other process chooses at the same time.
 pub(crate) fn free_control_link(_turn: &Turn) -> Result<ControlLink> {
     let listing = run(program("ip").args(["-oneline", "addr", "show"]))?;
     let interfaces = run(program("ip").args(["-oneline", "link", "show"]))?;
@@ -54,7 +54,8 @@ pub(crate) fn free_control_link(_turn: &Turn) -> Result<ControlLink> {
         .ok_or_else(|| Error::Occupied("every address of 198.18.0.0/15".to_owned()))
 }
 
-/// Pure part of [`free_control_link`]: from what `ip -oneline addr` and `ip -oneline link` print.
+/// The pure part of [`free_control_link`]. The arguments are the output of `ip -oneline addr` and
+/// `ip -oneline link`.
 fn choose(addresses: &str, interfaces: &str) -> Option<ControlLink> {
     let taken: HashSet<u32> =
         addresses.lines().filter_map(|line| index_of(line.split(" inet ").nth(1)?)).collect();
@@ -73,10 +74,11 @@ fn index_of(inet: &str) -> Option<u32> {
     Some(offset / 4).filter(|index| *index < COUNT)
 }
 
-/// The right to choose addresses and names, held by one process at a time per network namespace.
+/// The right to choose addresses and names. Only one process at a time has this right in a network
+/// namespace.
 ///
-/// A listening abstract socket is the lock: it belongs to the namespace of the addresses, leaves no file, and is
-/// released when its holder dies.
+/// A listening abstract socket is the lock. The socket belongs to the namespace of the addresses, and leaves no file.
+/// The kernel releases the socket when its process ends.
 pub(crate) struct Turn {
     _held: UnixListener,
 }

@@ -10,14 +10,14 @@ use crate::error::{Error, Result};
 const SYSTEM_FOLDERS: [&str; 6] =
     ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 
-/// The program's path: searched in `PATH`, then in the system's folders (`PATH` of an ordinary
-/// user often lacks `/usr/sbin`).
+/// Finds the path of a program in `PATH`, then in the system's folders, because the `PATH` of an
+/// ordinary user often lacks `/usr/sbin`.
 #[must_use]
 pub fn find_program(name: &str) -> Option<PathBuf> {
     find_programs(name).into_iter().next()
 }
 
-/// All programs of that name, the one that a shell would run first.
+/// Finds all programs of that name. The first program is the one that a shell would run.
 pub(crate) fn find_programs(name: &str) -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&path).chain(SYSTEM_FOLDERS.iter().map(PathBuf::from));
@@ -36,7 +36,7 @@ fn is_executable(path: &Path) -> bool {
         .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }
 
-/// A command of that name, with nothing on its stdin and messages in English.
+/// Makes a command of that name, with an empty stdin and messages in English.
 pub(crate) fn program(name: &str) -> Command {
     let mut command = Command::new(find_program(name).unwrap_or_else(|| name.into()));
     command.stdin(Stdio::null()).env("LC_ALL", "C");
@@ -56,8 +56,8 @@ pub(crate) fn run_with_input(command: &mut Command, input: &str) -> Result<Strin
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(fail())?;
     let mut stdin = child.stdin.take();
-    // From a separate thread, because a program that fills its output before it has read all its input must not block
-    // us. A broken pipe is not reported; the exit status is.
+    // A separate thread writes the input, because a program that fills its output before reading all input would block
+    // the caller. A broken pipe is not reported, but the exit status is.
     let output = std::thread::scope(|scope| {
         scope.spawn(move || stdin.as_mut().map(|pipe| pipe.write_all(input.as_bytes())));
         child.wait_with_output()
@@ -76,7 +76,7 @@ fn checked(command: &Command, output: Output) -> Result<String> {
     })
 }
 
-/// The command as typed in a shell, cut if it is very long.
+/// The command as typed in a shell. A very long command is cut.
 fn describe(command: &Command) -> String {
     let mut text = Path::new(command.get_program())
         .file_name()

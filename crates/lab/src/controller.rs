@@ -1,4 +1,4 @@
-//! Where the controllers of a lab's switches are.
+//! The addresses of the controllers of a lab's switches.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,11 +8,12 @@ use serde::{Deserialize, Serialize};
 use crate::address::ControlLink;
 use crate::error::Error;
 
-/// Where a controller is: `tcp:HOST:PORT` or `ssl:HOST:PORT`.
+/// The address of a controller: `tcp:HOST:PORT` or `ssl:HOST:PORT`.
 ///
-/// A loopback host (`127.0.0.1`, `localhost`, `[::1]`) means the machine that runs the lab. Its
-/// switches live in a namespace with a loopback of its own, so they are given
-/// [`crate::Lab::controller_address`] instead: the controller must listen there or on `0.0.0.0`.
+/// A loopback host (`127.0.0.1`, `localhost`, `[::1]`) means the machine that runs the lab. The
+/// namespace of the switches has its own loopback interface, so the switches get
+/// [`crate::Lab::controller_address`] instead. The controller must listen on that address or on
+/// `0.0.0.0`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Controller {
@@ -22,7 +23,7 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// What Open vSwitch is told.
+    /// The target for Open vSwitch.
     pub(crate) fn target(&self, here: &ControlLink) -> String {
         let host = if self.is_here() { here.host.to_string() } else { self.host.clone() };
         format!("{}:{host}:{}", self.scheme, self.port)

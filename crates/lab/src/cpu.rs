@@ -1,9 +1,10 @@
-//! A bounded share of the CPU for a group of processes: a server smaller than the machine.
+//! Limits the CPU share of a group of processes, to emulate a server that is smaller than the
+//! machine.
 //!
-//! The bound is `cpu.max` of cgroup v2 if this controller exists, else `cpu.cfs_quota_us` of cgroup v1, which is the
-//! same bound under an older name. With v1 the CPU use is read from `cpuacct`.
+//! The limit is `cpu.max` of cgroup v2 if this cgroup controller exists, else `cpu.cfs_quota_us` of cgroup v1, which is
+//! the same limit under an older name. With v1 the CPU use is read from `cpuacct`.
 //!
-//! The kernel's work for a packet is charged to the interrupted process or to the sender, so put senders into the group
+//! The kernel charges its work for a packet to the interrupted process or to the sender, so put senders into the group
 //! too.
 
 use std::fs;
@@ -19,25 +20,25 @@ const V1: &str = "/sys/fs/cgroup/cpu";
 const V1_ACCOUNT: &str = "/sys/fs/cgroup/cpuacct";
 const PREFIX: &str = "weir-";
 /// The length of a period. A real small server forwards slowly, but never stops. A group that has used up its share of
-/// a period stops, and packets that arrive meanwhile overflow its switch's sockets, although the CPU is idle on
-/// average. So a period is long, and unused time may be used in the next period (burst): only a group that needs more
-/// than its share over a tenth of a second waits.
+/// a period stops. Packets that arrive during the stop overflow the sockets of its switch, although the CPU is idle on
+/// average. So a period is long, and the group may use unused time in the next period (burst). Only a group that needs
+/// more than its share over a tenth of a second waits.
 const PERIOD: Duration = Duration::from_millis(100);
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// A group of processes that together get at most a share of one CPU. Dropping it removes the group, and its processes
-/// are unbounded again.
+/// A group of processes that together get at most a share of one CPU. Dropping the value removes the group, and the
+/// processes have no limit again.
 #[derive(Debug)]
 pub struct CpuBound {
     share: f64,
-    /// The folder for processes and the bound; with v1 also for CPU use.
+    /// The folder for processes and the limit. With v1 there is also a folder for CPU use.
     folders: Vec<PathBuf>,
     usage: PathBuf,
     is_v2: bool,
 }
 
 impl CpuBound {
-    /// Makes a group, with `share` of one CPU: 0.2 is a fifth, 2 are two CPUs.
+    /// Makes a group with `share` of one CPU: 0.2 is a fifth of a CPU, 2 are two CPUs.
     pub fn new(name: &str, share: f64) -> Result<CpuBound> {
         if !(0.01..=1024.0).contains(&share) {
             let message = format!("{share} is not a share of a CPU such as 0.25");
@@ -54,7 +55,7 @@ impl CpuBound {
         };
         let mut folders: Vec<PathBuf> =
             roots.iter().map(|root| Path::new(root).join(&name)).collect();
-        // In some systems both controllers are one hierarchy.
+        // In some systems both cgroup controllers are in one hierarchy.
         folders.dedup_by_key(|folder| fs::canonicalize(folder.parent().unwrap_or(folder)).ok());
         let usage = folders.last().cloned().unwrap_or_default();
         let usage = usage.join(if is_v2 { "cpu.stat" } else { "cpuacct.usage" });
@@ -72,7 +73,7 @@ impl CpuBound {
             bound.write("cpu.cfs_quota_us", &quota.to_string())?;
             "cpu.cfs_burst_us"
         };
-        // Linux before 5.14 knows no burst; then groups wait more often.
+        // Linux before 5.14 does not support a burst. Groups then wait more often.
         let _ = bound.write(burst, &quota.to_string());
         Ok(bound)
     }
@@ -87,7 +88,8 @@ impl CpuBound {
                 let owner: Option<i32> =
                     owner.and_then(|rest| rest.split('-').next()?.parse().ok());
                 if owner.is_some_and(|pid| ProcessIdentity::of(pid).is_none()) {
-                    // Another process may be faster, or the group may not be empty: then it stays.
+                    // The call fails if another process removed the group, or if the group is not
+                    // empty. A group that is not empty stays.
                     let _ = fs::remove_dir(entry.path());
                 }
             }
@@ -99,7 +101,8 @@ impl CpuBound {
         self.share
     }
 
-    /// Puts a process with all its threads into the group; its later children are in the group too.
+    /// Puts a process with all its threads into the group. Later children of the process are in the
+    /// group too.
     pub fn add(&self, pid: i32) -> Result<()> {
         self.folders.iter().try_for_each(|folder| {
             let file = folder.join("cgroup.procs");
@@ -107,12 +110,12 @@ impl CpuBound {
         })
     }
 
-    /// The file from which [`CpuBound::read_usage`] reads, for a process that watches itself.
+    /// The file from which [`CpuBound::read_usage`] reads, for a process that measures itself.
     pub fn usage_file(&self) -> &Path {
         &self.usage
     }
 
-    /// The CPU time that a group has used, by its usage file.
+    /// Reads the CPU time that a group has used from its usage file.
     pub fn read_usage(file: &Path) -> Result<Duration> {
         let text = fs::read_to_string(file).map_err(Error::path("read", file))?;
         let number = |text: &str| text.trim().parse::<u64>().ok();
@@ -144,14 +147,14 @@ impl CpuBound {
 
 impl Drop for CpuBound {
     fn drop(&mut self) {
-        // A group with processes cannot be removed; the remaining processes go back to the root's group.
+        // A group with processes cannot be removed, so the remaining processes go back to the root group.
         for pid in self.members() {
             for root in self.folders.iter().filter_map(|folder| folder.parent()) {
                 let _ = fs::write(root.join("cgroup.procs"), &pid);
             }
         }
         for folder in &self.folders {
-            // A process that has just ended is still counted for a moment.
+            // The kernel still counts a process for a moment after its end.
             let deadline = Instant::now() + PATIENCE;
             let removed = loop {
                 match fs::remove_dir(folder) {
@@ -176,7 +179,8 @@ fn has_cpu_controller(root: &Path) -> bool {
     if !names_cpu(controllers("cgroup.controllers")) {
         return false;
     }
-    // Whether the root hands it down to what is made there; it may be asked to.
+    // The root group must enable the CPU controller for new groups. A write enables the controller
+    // if needed.
     names_cpu(controllers("cgroup.subtree_control"))
         || fs::write(root.join("cgroup.subtree_control"), "+cpu").is_ok()
 }

@@ -1,4 +1,4 @@
-//! All errors of this crate, each in one sentence that says what to do.
+//! The errors of this crate. The text of each error is one sentence with the remedy.
 
 use std::fmt;
 use std::io;
@@ -7,74 +7,74 @@ use std::time::Duration;
 
 use crate::missing::Missing;
 
-/// Shorthand for this crate's results.
+/// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What can go wrong with a lab.
+/// An error of a lab.
 #[derive(Debug)]
 pub enum Error {
-    /// This machine or this user lacks something; every missing part is listed.
+    /// This machine or this user does not meet the requirements. The list has every missing part.
     Missing(Vec<Missing>),
-    /// A topology (file, built-in or builder) is not a network that can be made.
+    /// A topology (file, built-in or builder) is not a valid network.
     Topology {
-        /// 1-based line of the topology file, where there is one.
+        /// The 1-based line of the topology file; `None` without a file.
         line: Option<usize>,
-        /// What is wrong, with a suggestion where one is near.
+        /// The mistake, with a suggestion if a similar name exists.
         message: String,
     },
     /// An option is not usable, such as a controller's address.
     Option {
-        /// The option, as the caller names it.
+        /// The name of the option.
         option: &'static str,
-        /// What is wrong with it.
+        /// The reason why the option is not usable.
         message: String,
     },
     /// A program that the lab ran failed.
     Command {
         /// The program and its arguments.
         command: String,
-        /// Its exit status in words.
+        /// The exit status of the program in words.
         status: String,
-        /// What it wrote to stderr, trimmed.
+        /// The output of the program on stderr, trimmed.
         stderr: String,
     },
     /// A system call or file operation failed.
     Io {
-        /// What was being done, such as `read`, and on what.
+        /// The operation, such as `read`, and its object.
         action: String,
-        /// The operating system's answer.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// A lab of that name already exists.
     NameTaken(String),
     /// No lab of that name exists in this state directory.
     NoSuchLab {
-        /// The name asked for.
+        /// The requested name.
         name: String,
         /// The labs that exist.
         existing: Vec<String>,
     },
     /// The topology has no such switch or host.
     NoSuchNode {
-        /// The name asked for.
+        /// The requested name.
         name: String,
-        /// The nearest name, when one is near.
+        /// The most similar name, if a similar name exists.
         suggestion: Option<String>,
     },
-    /// Something that the lab would have to create exists already, and the lab did not make it.
+    /// An object that the lab has to create already exists, and the lab did not make the object.
     Occupied(String),
-    /// A lab's state file cannot be understood.
+    /// A lab's state file cannot be decoded.
     State {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The mistake in the file.
         message: String,
     },
-    /// Something did not happen in time.
+    /// An event did not happen in time.
     Timeout {
-        /// What was waited for.
+        /// The expected event.
         what: String,
-        /// How long.
+        /// The time of the wait.
         after: Duration,
     },
 }

@@ -1,14 +1,14 @@
-//! A lab that ends with its scope.
+//! A guard that takes a lab down at the end of its scope.
 
 use std::ops::Deref;
 
 use crate::error::Result;
 use crate::lab::Lab;
 
-/// Takes its lab down when dropped: for tests, demonstrations and measurements.
+/// Takes its lab down when the guard is dropped, for tests, demonstrations and measurements.
 ///
-/// A signal does not run destructors: the handler of SIGINT or SIGTERM must call [`LabGuard::down`] or let the guard go
-/// out of scope. After SIGKILL, [`Lab::down_abandoned`] removes the rest.
+/// A signal does not run destructors. The handler of SIGINT or SIGTERM must call [`LabGuard::down`] or let the guard go
+/// out of scope. After SIGKILL, [`Lab::down_abandoned`] removes the lab.
 #[derive(Debug)]
 #[must_use = "the lab is taken down when the guard is dropped"]
 pub struct LabGuard {
@@ -17,12 +17,12 @@ pub struct LabGuard {
 }
 
 impl LabGuard {
-    /// Guards the lab.
+    /// Makes a guard for the lab.
     pub fn new(lab: Lab) -> LabGuard {
         LabGuard { lab, is_down: false }
     }
 
-    /// Takes the lab down now and reports what went wrong, which dropping can only log.
+    /// Takes the lab down now and returns an error, which a drop can only log.
     pub fn down(mut self) -> Result<()> {
         self.is_down = true;
         self.lab.remove()

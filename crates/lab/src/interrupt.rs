@@ -5,35 +5,35 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether this process was asked to end. Clones share the request.
+/// A request to end this process. Clones share the request.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// A request that is made when this flag is set.
+    /// Makes a request from a flag. The request is active when the flag is set.
     #[must_use]
     pub fn by(flag: Arc<AtomicBool>) -> Interrupt {
         Interrupt(flag)
     }
 
-    /// Makes the request.
+    /// Sets the request.
     pub fn ask(&self) {
         self.0.store(true, Ordering::SeqCst);
     }
 
-    /// Whether it is time to end.
+    /// Whether the request was made.
     #[must_use]
     pub fn is_asked(&self) -> bool {
         self.0.load(Ordering::SeqCst)
     }
 
-    /// The flag, for callers that check it themselves.
+    /// The flag of the request, for callers that check the flag themselves.
     #[must_use]
     pub fn flag(&self) -> &AtomicBool {
         &self.0
     }
 
-    /// For `?` between steps.
+    /// Returns an error if the request was made, for `?` between steps.
     ///
     /// # Errors
     /// [`Interrupted`] once the request was made.
@@ -42,7 +42,7 @@ impl Interrupt {
     }
 }
 
-/// The work was ended by a signal.
+/// A signal ended the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interrupted;
 

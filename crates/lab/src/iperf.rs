@@ -1,4 +1,4 @@
-//! Throughput between two hosts, measured by `iperf3`.
+//! Measures the throughput between two hosts with `iperf3`.
 
 use std::io::{BufRead, BufReader};
 use std::net::Ipv4Addr;
@@ -10,14 +10,14 @@ use crate::error::{Error, Result};
 use crate::missing::Missing;
 use crate::topology::Rate;
 
-/// How to measure.
+/// The options of a measurement.
 #[derive(Clone, Debug)]
 pub struct IperfOptions {
-    /// How long to send; whole seconds, at least one.
+    /// The duration of the transmission, in whole seconds, at least one.
     pub duration: Duration,
-    /// Send UDP at this rate instead of TCP as fast as it goes.
+    /// The rate of UDP. `None` means TCP at full speed.
     pub udp: Option<Rate>,
-    /// The server's port; choose different ones for measurements to one host at the same time.
+    /// The server's port. Choose different ports for measurements to one host at the same time.
     pub port: u16,
 }
 
@@ -28,7 +28,7 @@ impl Default for IperfOptions {
     }
 }
 
-/// What was measured.
+/// The results of a measurement.
 #[derive(Clone, Debug)]
 pub struct IperfReport {
     /// Bits per second that the sender sent.
@@ -39,7 +39,7 @@ pub struct IperfReport {
     pub retransmits: Option<u64>,
     /// Share of the UDP datagrams that were lost, 0 to 1; `None` for TCP.
     pub loss: Option<f64>,
-    /// All that `iperf3 --json` printed.
+    /// The whole output of `iperf3 --json`.
     pub json: serde_json::Value,
 }
 
@@ -99,13 +99,13 @@ fn read_report(printed: &str) -> Option<IperfReport> {
     Some(report)
 }
 
-/// A server for one measurement, ended when dropped.
+/// A server for one measurement. Dropping the value ends the server.
 struct Server {
     child: Child,
 }
 
 impl Server {
-    /// Starts it and waits until it says that it listens.
+    /// Starts the server and waits until the server prints that it listens.
     fn start(mut command: Command, port: &str) -> Result<Server> {
         command.args(["--server", "--one-off", "--forceflush", "--port", port]);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -117,7 +117,7 @@ impl Server {
         for line in &mut lines {
             let line = line.map_err(Error::io("read from iperf3"))?;
             if line.contains("Server listening") {
-                // The server goes on printing, and would stop if nobody read its output.
+                // The server continues to print, and would block if its output were not read.
                 std::thread::spawn(move || lines.for_each(drop));
                 return Ok(server);
             }
@@ -133,7 +133,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Nothing to do about a server that is gone already.
+        // An error is ignored, because the server may have already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

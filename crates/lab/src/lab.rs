@@ -1,13 +1,13 @@
-//! Makes a lab, finds it again, uses it and removes it.
+//! Makes labs, opens existing labs, uses labs and removes labs.
 //!
-//! Order of making, each step after the one before is done:
+//! A lab is made in this order, one step after the other:
 //!
 //! ```text
 //!   claim the name ─ write lab.json ─ namespaces ─ veth pairs ─ addresses ─ Open vSwitch ─ bridges ─ rates ─ write "up"
 //! ```
 //!
-//! `lab.json` lists everything that the later steps make, so removing what it lists is right after
-//! a stop at any point.
+//! `lab.json` lists everything that the later steps make. So removing everything in the list is
+//! correct after a stop at any step.
 
 use std::ffi::OsStr;
 use std::net::Ipv4Addr;
@@ -30,20 +30,22 @@ use crate::requirements::Requirements;
 use crate::state::{Phase, Record, StateDirectory, Summary};
 use crate::topology::{Host, Link, Rate, Topology};
 
-/// The time that the lab's processes have to end before they are killed.
+/// The time that the lab's processes have to end before SIGKILL.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// How often a lab is checked while it is taken down, because its processes may still create things.
+/// The maximum number of checks while a lab is taken down, because its processes may still create objects.
 const MOST_LOOKS: usize = 20;
-/// How long to wait for other labs' bring-ups, which hold the lock for well under a second.
+/// The maximum wait for other labs that come up. Each lab holds the lock for much less than a
+/// second.
 const TURN: Duration = Duration::from_secs(30);
 
-/// Far above the capacity of one machine: a bound against typing errors, checked before anything is made.
+/// The maximum number of nodes, against typing errors. The limit is far above the capacity of one machine, and is
+/// checked before anything is made.
 const MOST_NODES: usize = 2_000;
 
 /// A running lab.
 ///
-/// Dropping it leaves it up: `weir lab up` returns and the lab stays. [`crate::LabGuard`] is for
-/// labs that end with their scope.
+/// Dropping the value leaves the lab up: `weir lab up` returns and the lab stays.
+/// [`crate::LabGuard`] is for labs that end with their scope.
 #[derive(Clone, Debug)]
 pub struct Lab {
     state: StateDirectory,
@@ -53,7 +55,7 @@ pub struct Lab {
 impl Lab {
     /// Makes the network and returns when every link is up and every bridge exists.
     ///
-    /// Whatever fails, what was made until then is removed before the error is returned.
+    /// If a step fails, everything that was made before is removed before the error is returned.
     pub fn up(topology: &Topology, options: &Options) -> Result<Lab> {
         let nodes = topology.switches().len() + topology.hosts().len();
         if nodes > MOST_NODES {
@@ -64,8 +66,8 @@ impl Lab {
         let rates = topology.links().iter().any(|link| link.rate.is_some());
         let needs = Requirements { switches: !topology.switches().is_empty(), rates };
         needs.require_for(options.datapath)?;
-        // Held while names and addresses are looked for and taken, so that no other lab takes them
-        // in between.
+        // The turn is held from the search for free names and addresses until they are taken, so
+        // that no other lab takes them.
         let turn = Turn::wait(TURN)?;
         let mut lab = Lab::plan(topology, options)?;
         match lab.make_links(turn).and_then(|()| lab.set_up(options)) {
@@ -79,20 +81,20 @@ impl Lab {
         }
     }
 
-    /// The lab of that name.
+    /// Opens the lab of that name.
     pub fn open(name: &str, state: &StateDirectory) -> Result<Lab> {
         Ok(Lab { state: state.clone(), record: state.read(name)? })
     }
 
-    /// All labs, by name.
+    /// Lists all labs by name.
     pub fn list(state: &StateDirectory) -> Result<Vec<Summary>> {
         state.list()
     }
 
     /// Removes everything that the lab made: processes, namespaces with their interfaces, files.
     ///
-    /// Processes that were started inside its hosts end with it. A lab that is only partly there
-    /// (after a crash, or after an earlier attempt) is removed as far as it is there.
+    /// Processes inside its hosts end with the lab. Of an incomplete lab (after a crash, or after
+    /// an earlier attempt) the existing parts are removed.
     pub fn down(self) -> Result<()> {
         self.remove()
     }
@@ -103,7 +105,7 @@ impl Lab {
             state.list()?.into_iter().filter(|lab| lab.abandoned).map(|lab| lab.name).collect();
         for name in &abandoned {
             match Lab::open(name, state) {
-                // Another process was faster.
+                // Another process has removed the lab.
                 Err(Error::NoSuchLab { .. }) => {}
                 lab => lab?.down()?,
             }
@@ -116,7 +118,7 @@ impl Lab {
         &self.record.name
     }
 
-    /// The network that was asked for.
+    /// The topology of the lab.
     pub fn topology(&self) -> &Topology {
         &self.record.topology
     }
@@ -128,8 +130,8 @@ impl Lab {
 
     /// The address at which a controller on this machine must listen so that the switches reach it.
     ///
-    /// Listening on `0.0.0.0` does too; `127.0.0.1` does not, because the switches live in a
-    /// namespace of their own. `None` for a lab without switches.
+    /// The controller may also listen on `0.0.0.0`, but not on `127.0.0.1`, because the switches
+    /// have their own namespace. The address is `None` for a lab without switches.
     pub fn controller_address(&self) -> Option<Ipv4Addr> {
         self.record.control.as_ref().map(|control| control.host)
     }
@@ -144,15 +146,17 @@ impl Lab {
         self.record.control.as_ref().map(|_| OpenVSwitch::attach(&self.switch_folder()))
     }
 
-    /// The named network namespace (below `/run/netns`) of a switch or host; the switches share one.
+    /// The named network namespace (below `/run/netns`) of a switch or host. All switches share one namespace.
     pub fn namespace(&self, node: &str) -> Result<String> {
         self.check_node(node)?;
         Ok(plan::namespace(self.name(), self.topology(), node))
     }
 
-    /// A program to run at a host, or among the switches; the caller adds arguments and runs it.
+    /// Makes a command in the namespace of a host or of the switches. The caller adds arguments and
+    /// runs the command.
     ///
-    /// Among the switches, Open vSwitch's programs find the lab's instance: `ovs-ofctl dump-flows s1`.
+    /// In the namespace of the switches, the programs of Open vSwitch find the lab's instance: `ovs-ofctl dump-flows
+    /// s1`.
     pub fn command(&self, node: &str, name: impl AsRef<OsStr>) -> Result<Command> {
         let namespace = self.namespace(node)?;
         let mut command = self.program("ip");
@@ -169,9 +173,10 @@ impl Lab {
         Ok(command)
     }
 
-    /// Runs a program (the first word) at a host or among the switches and waits for its output.
+    /// Runs a program (the first word) in the namespace of a host or of the switches, and waits for
+    /// its output.
     ///
-    /// A status other than success is the caller's to judge.
+    /// The caller has to check the exit status.
     pub fn exec<S: AsRef<OsStr>>(&self, node: &str, words: &[S]) -> Result<Output> {
         let [name, arguments @ ..] = words else {
             return Err(Error::Option { option: "command", message: "there is none".to_owned() });
@@ -200,12 +205,12 @@ impl Lab {
         iperf::measure(self.command(from, "iperf3")?, self.command(to, "iperf3")?, address, options)
     }
 
-    /// Gives a switch's port (by its interface, such as `s1-eth2`) queues 0, 1, ..., in place of those that it had; each
-    /// lets through so much at most. None takes them away.
+    /// Sets the queues 0, 1, ... of a switch's port, which is named by its interface, such as `s1-eth2`. Each queue has
+    /// a maximum rate. The new queues replace the old queues. An empty list removes all queues.
     ///
-    /// Open vSwitch makes them of HTB. With its userspace datapath every packet leaves by queue 0: it
-    /// hands frames to the kernel through a packet socket, which takes no priority along, so that HTB cannot tell which
-    /// class they were meant for. The switch tells its controllers of all of them nevertheless.
+    /// Open vSwitch implements queues with HTB. With its userspace datapath every packet leaves through queue 0. This
+    /// datapath sends frames to the kernel through a packet socket, which carries no priority, so HTB does not know the
+    /// class of a frame. The switch reports all queues to its controllers nevertheless.
     pub fn set_queues(&self, interface: &str, rates: &[Rate]) -> Result<()> {
         let wrong = |message| Error::Option { option: "queues", message };
         let ends = |link: &&Link| link.ends.iter().any(|end| end.interface == interface);
@@ -225,7 +230,7 @@ impl Lab {
         }
     }
 
-    /// Points every switch at these controllers, in place of those that it had.
+    /// Sets the controllers of every switch. The new controllers replace the old controllers.
     pub fn set_controllers(&mut self, controllers: &[Controller]) -> Result<()> {
         let (Some(switches), Some(control)) = (self.open_vswitch(), &self.record.control) else {
             return Ok(());
@@ -235,8 +240,9 @@ impl Lab {
         self.state.write(&self.record)
     }
 
-    /// Points each of these switches at controllers of its own, in place of those that it had; an
-    /// empty list is none. The other switches keep theirs.
+    /// Sets the controllers of each of these switches. The new controllers replace the old
+    /// controllers, and an empty list removes all controllers. The other switches keep their
+    /// controllers.
     pub fn set_controllers_of(&self, switches: &[(&str, &[Controller])]) -> Result<()> {
         switches.iter().try_for_each(|(name, _)| match self.topology().switch(name) {
             Some(_) => Ok(()),
@@ -248,11 +254,12 @@ impl Lab {
         instance.vsctl(plan::controllers_of(switches.iter().copied(), control)).map(drop)
     }
 
-    /// Waits until every switch is connected to every one of its controllers.
+    /// Waits until every switch is connected to all its controllers.
     pub fn wait_connected(&self, patience: Duration) -> Result<()> {
         let Some(switches) = self.open_vswitch() else { return Ok(()) };
         let deadline = Instant::now() + patience;
-        // ovs-vswitchd reports this every five seconds, and at once when that interval changes.
+        // ovs-vswitchd reports connections every five seconds, and at once when the interval
+        // changes.
         for interval in (5000..6000).cycle() {
             let refresh = format!("other_config:stats-update-interval={interval}");
             switches.vsctl(["set", "Open_vSwitch", ".", &refresh])?;
@@ -275,8 +282,8 @@ impl Lab {
         Err(Error::Timeout { what, after: patience })
     }
 
-    /// Whether switches that forward by themselves in a network with loops have agreed on a spanning tree: before that they
-    /// forward nothing. True where they run none.
+    /// Whether the standalone switches of a network with loops have agreed on a spanning tree. The switches forward
+    /// nothing before. Returns true if the switches run no spanning tree.
     pub fn is_forwarding(&self) -> Result<bool> {
         match self.open_vswitch().filter(|_| self.topology().has_loop()) {
             Some(switches) => Ok(plan::has_settled(&switches.appctl(["rstp/show"])?)),
@@ -287,7 +294,7 @@ impl Lab {
     fn plan(topology: &Topology, options: &Options) -> Result<Lab> {
         let owner = if options.ephemeral { ProcessIdentity::own() } else { None };
         let is_free = |name: &str| {
-            // Labs of other state directories have namespaces, too.
+            // Labs of other state directories can have namespaces with this name.
             plan::namespaces(name, topology).iter().all(|name| !namespace::path(name).exists())
         };
         let record = options.state.claim(options.name.as_deref(), is_free, |name| Record {
@@ -323,7 +330,8 @@ impl Lab {
             }
             switches.vsctl(transaction)?;
         }
-        // After the bridges: ovs-vswitchd resets the queueing discipline of a port that it adds.
+        // Rates are set after the bridges are made, because ovs-vswitchd resets the queueing
+        // discipline of a port that it adds.
         for (namespace, script) in
             plan::rates(self.name(), self.topology(), !options.queues.is_empty())
         {
@@ -341,7 +349,7 @@ impl Lab {
         if let Some(taken) = namespaces.iter().find(|name| namespace::path(name).exists()) {
             return Err(Error::Occupied(format!("the network namespace {taken}")));
         }
-        // From here on they are ours to remove.
+        // From here on this lab must remove the namespaces.
         self.record.namespaces = namespaces;
         if !self.topology().switches().is_empty() {
             self.record.control = Some(free_control_link(&turn)?);
@@ -354,7 +362,7 @@ impl Lab {
     fn set_up_switch_namespace(&self) -> Result<()> {
         let Some(control) = &self.record.control else { return Ok(()) };
         namespace::inside(&plan::switches_namespace(self.name()), || {
-            // Otherwise the kernel itself would send multicast listener reports out of every port.
+            // With IPv6 the kernel itself would send multicast listener reports out of every port.
             disable_ipv6()?;
             self.ip_batch(&plan::switch_interfaces(self.topology(), control))
         })
@@ -366,8 +374,8 @@ impl Lab {
                 if !options.ipv6 {
                     disable_ipv6()?;
                 }
-                // The userspace datapath forwards frames as they are: a checksum that was left to
-                // the hardware would stay wrong.
+                // The userspace datapath forwards frames without changes, so a checksum that was
+                // left to the hardware would stay wrong.
                 let ends = self.topology().ports(&host.name);
                 for end in ends.filter(|_| options.datapath == Datapath::Netdev) {
                     run(self.program("ethtool").args(["-K", &end.interface, "tx", "off"]))?;
@@ -378,10 +386,12 @@ impl Lab {
     }
 
     pub(crate) fn remove(&self) -> Result<()> {
-        // A name that becomes free meanwhile may be taken by another lab, which would be taken down by the next look.
+        // Without this lock, another lab could take a name that becomes free, and the next check would take down that
+        // lab.
         let _turn = Turn::wait(TURN)?;
-        // More than once, because a program that a killed lab process had just started may still
-        // be making things. A look at a large lab, or on a busy machine, takes as long as it takes.
+        // The lab is checked more than once, because a program that a killed lab process started
+        // may still create objects. A check of a large lab, or on a busy machine, can take a long
+        // time.
         let start = Instant::now();
         let mut looks = 0..MOST_LOOKS;
         while self.remove_what_is_there()? {
@@ -393,7 +403,7 @@ impl Lab {
         self.state.release(self.name())
     }
 
-    /// Returns whether there was anything to remove.
+    /// Removes the existing parts of the lab. Returns whether there was a part to remove.
     fn remove_what_is_there(&self) -> Result<bool> {
         let processes = self.processes();
         process::end(&processes, PATIENCE)?;
@@ -405,14 +415,14 @@ impl Lab {
         let present: Vec<_> = self.record.namespaces.iter().filter(is_there).collect();
         let script: String = present.iter().map(|name| format!("netns delete {name}\n")).collect();
         match self.ip_batch(&script) {
-            // Somebody else may be taking the same lab down.
+            // Another process may be taking down the same lab.
             Err(error) if present.iter().any(is_there) => Err(error),
             _ => Ok(!processes.is_empty() || link || !present.is_empty()),
         }
     }
 
-    /// Every process that the lab started: its Open vSwitch, the tools that it runs, and what was
-    /// started at its hosts.
+    /// Every process of the lab: its Open vSwitch, its tools, and the programs that were started at
+    /// its hosts.
     fn processes(&self) -> Vec<ProcessIdentity> {
         let lives_in_lab = namespace::membership(&self.record.namespaces);
         let folder = self.folder();
@@ -425,8 +435,9 @@ impl Lab {
         processes
     }
 
-    /// The link is this lab's only if its other end is in this lab's namespace: a lab that came up
-    /// since ours was half down may have been given the same name and the same addresses.
+    /// Removes the control link if its other end is in this lab's namespace. Otherwise the link
+    /// belongs to another lab, which came up when this lab was partly removed, and has the same
+    /// name and addresses.
     fn remove_control_link(&self, control: &ControlLink) -> Result<bool> {
         let list = ["-oneline", "link", "show", "dev", &control.interface];
         let Ok(listing) = run(self.program("ip").args(list)) else { return Ok(false) };
@@ -459,14 +470,15 @@ impl Lab {
         if self.topology().switch(name).is_some() { Ok(()) } else { self.host(name).map(drop) }
     }
 
-    /// A program that the lab runs for itself, marked so that it is found after a crash.
+    /// Makes a command of the lab itself, with a mark, so that the program can be found after a
+    /// crash.
     fn program(&self, name: &str) -> Command {
         let mut command = program(name);
         command.env(process::MARK, self.folder());
         command
     }
 
-    /// Runs one `ip` over the whole script, in the calling thread's namespace.
+    /// Runs `ip -batch` with the whole script, in the calling thread's namespace.
     fn ip_batch(&self, script: &str) -> Result<()> {
         if script.is_empty() {
             return Ok(());
@@ -479,7 +491,7 @@ impl Lab {
     }
 }
 
-/// Turns IPv6 off in the calling thread's namespace; a kernel without IPv6 has nothing to turn off.
+/// Turns IPv6 off in the calling thread's namespace. Does nothing on a kernel without IPv6.
 fn disable_ipv6() -> Result<()> {
     for scope in ["all", "default"] {
         let path = PathBuf::from(format!("/proc/sys/net/ipv6/conf/{scope}/disable_ipv6"));

@@ -1,9 +1,10 @@
 #![forbid(unsafe_code)]
-//! Real emulated networks on one Linux machine, in the manner of Mininet.
+//! Emulates networks on one Linux machine with real network namespaces and switches, as Mininet
+//! does.
 //!
-//! Hosts are network namespaces, switches are bridges of a private Open vSwitch, with its userspace
-//! datapath or the kernel's ([`Datapath`]), links are veth pairs with an optional rate (HTB). This
-//! crate is the only code of Weir that runs `ip`, `tc`, `ethtool` and `ovs-*`. [`programs`] run beside a lab.
+//! Hosts are network namespaces. Switches are bridges of a private Open vSwitch, with its userspace datapath or the
+//! datapath of the kernel ([`Datapath`]). Links are veth pairs with an optional rate (HTB). This crate is the only code
+//! of Weir that runs `ip`, `tc`, `ethtool` and `ovs-*`. The module [`programs`] starts programs that run beside a lab.
 //!
 //! ```text
 //!          the caller's namespace                      weir-NAME.switches
@@ -16,20 +17,20 @@
 //!                               └──────────────┘             └──────────────┘
 //! ```
 //!
-//! Two userspace `ovs-vswitchd` cannot share a network namespace, so each lab's has its own; several
-//! labs run side by side, and interface names inside a lab are Mininet's, unchanged. The control
-//! channel crosses one veth pair: see [`Lab::controller_address`]. The veth pair has no measurable
-//! cost: 82 bytes there and back over TCP take 62 to 68 µs (median of 20,000, three runs), over
-//! the loopback interface 61 to 70 µs.
+//! Two userspace `ovs-vswitchd` cannot share a network namespace, so the `ovs-vswitchd` of each lab has its own
+//! namespace. Several labs can run side by side, and interface names inside a lab are the names of Mininet. The control
+//! channel uses one veth pair: see [`Lab::controller_address`]. The veth pair adds no measurable latency: the round
+//! trip of 82 bytes over TCP takes 62 to 68 µs (median of 20,000, three runs), and 61 to 70 µs over the loopback
+//! interface.
 //!
-//! A lab is recorded *before* it is made ([`Lab::up`]), so that [`Lab::down`] removes exactly the
-//! lab's parts, even after the process that made them was killed.
+//! [`Lab::up`] records a lab *before* the lab is made. So [`Lab::down`] removes exactly the lab's
+//! parts, even after the process that made the lab was killed.
 //!
-//! What this crate deliberately lacks: link delay and loss (netem is absent from small kernels),
-//! anything of OpenFlow, and printing.
+//! This crate deliberately has no link delay and loss (small kernels lack netem), no OpenFlow code,
+//! and no output to a terminal.
 //!
-//! Start reading at [`Lab`], which makes labs, and at [`Topology`], the model, which knows nothing of
-//! the machine.
+//! Start reading at [`Lab`], which makes labs, and at [`Topology`], the network model, which does not depend on the
+//! machine.
 
 mod address;
 mod command;

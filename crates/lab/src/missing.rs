@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-/// One thing that is missing, and what to do about it.
+/// One missing requirement and its remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing {
-    /// The thing, such as `ovs-vswitchd`.
+    /// The missing part, such as `ovs-vswitchd`.
     pub what: String,
-    /// A sentence that says how to get it.
+    /// The remedy in one sentence.
     pub remedy: String,
 }
 

@@ -1,6 +1,6 @@
 //! Suggestions for misspelt names.
 
-/// The candidate nearest to `wanted`, when one is near enough to be what was meant.
+/// The candidate most similar to `wanted`, if a candidate is similar enough.
 pub(crate) fn nearest<'a>(
     wanted: &str,
     candidates: impl IntoIterator<Item = &'a str>,
@@ -14,7 +14,7 @@ pub(crate) fn nearest<'a>(
         .map(|(_, candidate)| candidate)
 }
 
-/// `; did you mean "x"?`, or nothing.
+/// Returns `; did you mean "x"?`, or an empty text.
 pub(crate) fn suggestion<'a>(
     wanted: &str,
     candidates: impl IntoIterator<Item = &'a str>,

@@ -1,4 +1,4 @@
-//! Named network namespaces: enters one, and finds its processes.
+//! Enters named network namespaces, and finds their processes.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -9,12 +9,13 @@ use nix::sched::{CloneFlags, setns};
 
 use crate::error::{Error, Result};
 
-/// Where `ip netns` keeps them.
+/// The file of a namespace of `ip netns`.
 pub(crate) fn path(name: &str) -> PathBuf {
     PathBuf::from("/run/netns").join(name)
 }
 
-/// Runs `work` on a separate thread inside the namespace; programs that it starts run there too.
+/// Runs `work` on a separate thread inside the namespace. Programs that `work` starts run in the
+/// namespace too.
 pub(crate) fn inside<T: Send>(name: &str, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     let path = path(name);
     let file = File::open(&path).map_err(Error::path("open", &path))?;
@@ -25,12 +26,12 @@ pub(crate) fn inside<T: Send>(name: &str, work: impl FnOnce() -> Result<T> + Sen
         })?;
         work()
     };
-    // A separate thread, because the caller's thread must not stay in another namespace.
+    // The thread is separate, because the caller's thread must not stay in another namespace.
     std::thread::scope(|scope| scope.spawn(enter).join())
         .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// Returns whether a process is in one of these namespaces.
+/// Returns a function that tests whether a process is in one of these namespaces.
 pub(crate) fn membership(names: &[String]) -> impl Fn(i32) -> bool + use<> {
     let identity = |metadata: fs::Metadata| (metadata.st_dev(), metadata.st_ino());
     let namespaces: HashSet<_> =

@@ -1,10 +1,10 @@
-//! A private Open vSwitch: its own database, sockets, logs and network namespace.
+//! Runs a private Open vSwitch with its own database, sockets, logs and network namespace.
 //!
 //! ```text
 //!   folder/conf.db ── ovsdb-server ──(folder/db.sock)── ovs-vswitchd ── bridges
 //! ```
 //!
-//! Both daemons write their pid to the folder and live in the namespace, so they can be found
+//! Both daemons write their pid to the folder and run in the namespace, so the daemons can be found
 //! after a crash of the process that started them.
 
 use std::ffi::OsStr;
@@ -21,7 +21,7 @@ use crate::requirements::schema;
 
 const SERVER: &str = "ovsdb-server";
 const DAEMON: &str = "ovs-vswitchd";
-/// How long a transaction may wait for ovs-vswitchd to have carried it out.
+/// The maximum time of a transaction until ovs-vswitchd has executed it.
 const TRANSACTION: Duration = Duration::from_secs(60);
 const PATIENCE: Duration = Duration::from_secs(3);
 
@@ -32,9 +32,10 @@ pub struct OpenVSwitch {
 }
 
 impl OpenVSwitch {
-    /// Starts one in that (existing) network namespace with its files in `folder`, which is created.
+    /// Starts an instance in that existing network namespace, with its files in the new folder `folder`.
     ///
-    /// Two userspace `ovs-vswitchd` in one namespace fail: both want the tap `ovs-netdev`.
+    /// Two userspace `ovs-vswitchd` in one namespace fail, because both need the tap interface
+    /// `ovs-netdev`.
     pub fn start(folder: &Path, namespace: &str) -> Result<OpenVSwitch> {
         let schema = schema().ok_or_else(|| {
             Error::Missing(crate::Requirements { switches: true, rates: false }.check())
@@ -47,7 +48,8 @@ impl OpenVSwitch {
             .arg(instance.file("conf.db"))
             .arg(schema))?;
         namespace::inside(namespace, || {
-            // With --detach each returns once its daemon is ready, or with what stopped it.
+            // With --detach each program returns when its daemon is ready, or with the error of the
+            // daemon.
             let remote = format!("--remote=punix:{}", instance.file("db.sock").display());
             run(instance.daemon(SERVER).arg(remote).arg(instance.file("conf.db")))?;
             instance.vsctl(["--no-wait", "init"])?;
@@ -56,22 +58,23 @@ impl OpenVSwitch {
         Ok(instance)
     }
 
-    /// The one whose files are in `folder` (`/run/openvswitch` is the system's), started earlier.
+    /// Attaches to a running instance with its files in `folder`. The folder of the system's
+    /// instance is `/run/openvswitch`.
     pub fn attach(folder: &Path) -> OpenVSwitch {
         OpenVSwitch { folder: folder.to_owned() }
     }
 
-    /// Where its database, sockets, pid files and logs are (`OVS_RUNDIR`, `OVS_DBDIR`, `OVS_LOGDIR`).
+    /// The folder of the database, sockets, pid files and logs (`OVS_RUNDIR`, `OVS_DBDIR`, `OVS_LOGDIR`).
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Where OVSDB clients connect, in Open vSwitch's form: `unix:/...`.
+    /// The address for OVSDB clients, in Open vSwitch's form: `unix:/...`.
     pub fn database(&self) -> String {
         format!("unix:{}", self.file("db.sock").display())
     }
 
-    /// Where OpenFlow management connections to a bridge go, in Open vSwitch's form.
+    /// The address for OpenFlow management connections to a bridge, in Open vSwitch's form.
     pub fn management(&self, bridge: &str) -> String {
         format!("unix:{}", self.file(&format!("{bridge}.mgmt")).display())
     }
@@ -86,7 +89,8 @@ impl OpenVSwitch {
             .args(arguments))
     }
 
-    /// Runs `ovs-ofctl` with these arguments and returns its stdout; bridges go by their names.
+    /// Runs `ovs-ofctl` with these arguments and returns its stdout. Bridges are named by their
+    /// bridge names.
     pub fn ofctl<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Result<String> {
         run(self.program("ovs-ofctl").args(arguments))
     }
@@ -107,14 +111,15 @@ impl OpenVSwitch {
             .args(arguments))
     }
 
-    /// A program of Open vSwitch, told where this instance is; it runs in the caller's namespace.
+    /// Makes a command of Open vSwitch with the environment of this instance. The command runs in
+    /// the caller's namespace.
     pub fn program(&self, name: &str) -> Command {
         let mut command = program(name);
         self.environment(&mut command);
         command
     }
 
-    /// Tells a command where this instance is.
+    /// Sets the folders of this instance in the environment of a command.
     pub(crate) fn environment(&self, command: &mut Command) {
         for variable in ["OVS_RUNDIR", "OVS_DBDIR", "OVS_LOGDIR"] {
             command.env(variable, &self.folder);
@@ -122,17 +127,17 @@ impl OpenVSwitch {
         command.env(process::MARK, &self.folder);
     }
 
-    /// The daemons that run: `ovsdb-server` first, `ovs-vswitchd` second.
+    /// The running daemons: `ovsdb-server` first, `ovs-vswitchd` second.
     pub fn processes(&self) -> Vec<ProcessIdentity> {
         [SERVER, DAEMON].iter().filter_map(|name| self.process(name)).collect()
     }
 
-    /// The identity of `ovs-vswitchd`, for measuring its CPU; `None` when it does not run.
+    /// The identity of `ovs-vswitchd`, to measure its CPU time; `None` if the daemon does not run.
     pub fn switch_process(&self) -> Option<ProcessIdentity> {
         self.process(DAEMON)
     }
 
-    /// The version that is installed, such as `3.1.0`; `None` when there is none.
+    /// The installed version, such as `3.1.0`; `None` if Open vSwitch is not installed.
     pub fn version() -> Option<String> {
         find_program(DAEMON)?;
         let text = run(program(DAEMON).arg("--version")).ok()?;
@@ -159,9 +164,10 @@ impl OpenVSwitch {
         let file = self.pid_file(name);
         let pid = std::fs::read_to_string(&file).ok()?.trim().parse().ok()?;
         let identity = ProcessIdentity::of(pid)?;
-        // A pid file may outlive its daemon; its path on the command line tells whose pid this is.
+        // A pid file may remain after the end of its daemon. The daemon of this pid file has the
+        // path of the file on its command line.
         let command_line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
-        // The system's may name it by another way, as /var/run for /run.
+        // The system's daemon may have another path of the same file, such as /var/run for /run.
         let expected = file.canonicalize().ok()?;
         let is_it = |argument: &[u8]| {
             let path = argument.strip_prefix(b"--pidfile=").map(OsStr::from_bytes);

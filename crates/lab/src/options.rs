@@ -1,4 +1,4 @@
-//! How a lab is to be made: everything beside its topology.
+//! The options of a lab, in addition to its topology.
 
 use std::str::FromStr;
 
@@ -8,46 +8,47 @@ use crate::names;
 use crate::state::StateDirectory;
 use crate::topology::Rate;
 
-/// How a lab is to be made.
+/// The options of a lab.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The lab's name; the first free of `lab1`, `lab2`, ... when `None`.
+    /// The lab's name. `None` means the first free name of `lab1`, `lab2`, ....
     pub name: Option<String>,
-    /// Where it is remembered.
+    /// The state directory that records the lab.
     pub state: StateDirectory,
-    /// Where the switches' controllers are; none makes learning switches.
+    /// The controllers of the switches. An empty list makes learning switches.
     pub controllers: Vec<Controller>,
-    /// OpenFlow versions that the switches offer; Open vSwitch's default (all) when empty.
+    /// The OpenFlow versions that the switches offer. An empty list means Open vSwitch's default
+    /// (all versions).
     pub protocols: Vec<Protocol>,
-    /// By what the switches forward.
+    /// The datapath of the switches.
     pub datapath: Datapath,
-    /// What switches do without a controller; [`FailMode::Secure`] when there are controllers,
-    /// [`FailMode::Standalone`] when there are none.
+    /// The behaviour of switches without a controller connection. `None` means [`FailMode::Secure`]
+    /// for a lab with controllers, and [`FailMode::Standalone`] for a lab without controllers.
     pub fail_mode: Option<FailMode>,
-    /// Queues 0, 1, ... that every port of every switch gets, by the most that each lets through; none is no queueing of
-    /// Open vSwitch's. See [`crate::Lab::set_queues`].
+    /// The maximum rates of the queues 0, 1, ... of every port of every switch. An empty list means no queues of Open
+    /// vSwitch. See [`crate::Lab::set_queues`].
     pub queues: Vec<Rate>,
-    /// Gives every host every other host's hardware address, so that there is no ARP.
+    /// Gives every host the hardware addresses of all other hosts, so that hosts send no ARP.
     pub static_arp: bool,
-    /// Leaves IPv6 on in the hosts, which then send neighbour discovery unasked.
+    /// Leaves IPv6 on in the hosts, which then send neighbour discovery by themselves.
     pub ipv6: bool,
-    /// Ties the lab to the calling process: [`crate::Lab::down_abandoned`] removes it when that
-    /// process is gone. Set it wherever a [`crate::LabGuard`] is used.
+    /// Binds the lab to the calling process. [`crate::Lab::down_abandoned`] removes the lab after
+    /// that process has ended. Set this option for every lab with a [`crate::LabGuard`].
     pub ephemeral: bool,
 }
 
-/// By what switches forward.
+/// The datapath of switches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Datapath {
-    /// The one of `ovs-vswitchd` itself, on any kernel.
+    /// The userspace datapath of `ovs-vswitchd`, which runs on any kernel.
     #[default]
     Netdev,
-    /// The kernel's, which is faster, if it has the module `openvswitch`.
+    /// The datapath of the kernel, which is faster, and needs the kernel module `openvswitch`.
     System,
 }
 
 impl Datapath {
-    /// As Open vSwitch's `datapath_type` has it.
+    /// The value of Open vSwitch's `datapath_type`.
     pub fn name(self) -> &'static str {
         match self {
             Datapath::Netdev => "netdev",
@@ -56,13 +57,13 @@ impl Datapath {
     }
 }
 
-/// What a switch does while it has no controller.
+/// The behaviour of a switch without a controller connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailMode {
-    /// It drops what no flow says how to forward.
+    /// The switch drops packets without a matching flow entry.
     Secure,
-    /// It learns addresses like an ordinary switch. In a topology with loops and without
-    /// controllers it also runs the rapid spanning tree protocol, which takes some seconds.
+    /// The switch learns addresses like an ordinary switch. In a topology with loops and without
+    /// controllers the switch also runs the rapid spanning tree protocol, which takes some seconds.
     Standalone,
 }
 
@@ -85,7 +86,7 @@ impl Protocol {
         ("1.5", Protocol("OpenFlow15")),
     ];
 
-    /// Open vSwitch's name for it.
+    /// Open vSwitch's name of the version.
     pub fn name(self) -> &'static str {
         self.0
     }

@@ -1,4 +1,4 @@
-//! Pings among hosts, by ICMP echo from raw sockets inside their namespaces.
+//! Sends pings between hosts, as ICMP echo requests from raw sockets inside their namespaces.
 //!
 //! The program `ping` is not used: this module pings many pairs at once from one process, and needs no package.
 //!
@@ -21,34 +21,35 @@ use crate::command::{program, run};
 use crate::error::{Error, Result};
 use crate::namespace;
 
-/// How to ping.
+/// The options of pings.
 #[derive(Clone, Copy, Debug)]
 pub struct PingOptions {
-    /// How long a host waits for replies to its last echo requests.
+    /// The time that a host waits for replies to its last echo requests.
     pub timeout: Duration,
-    /// How many requests a silent pair gets; a pair is reached when one is answered.
+    /// The maximum number of requests for a pair. A pair is reached when one request is answered.
     pub attempts: u16,
 }
 
 impl Default for PingOptions {
-    /// Two attempts, one second each: the first may be lost while addresses are being learnt.
+    /// Two attempts of one second each. The first request may be lost while the network learns
+    /// addresses.
     fn default() -> Self {
         PingOptions { timeout: Duration::from_secs(1), attempts: 2 }
     }
 }
 
-/// One pair.
+/// The result of one pair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ping {
-    /// Host that sent.
+    /// The host that sent the requests.
     pub from: String,
-    /// Host that should answer.
+    /// The host that should answer.
     pub to: String,
-    /// Time until the reply to the request that was answered first; `None` when none was.
+    /// The round-trip time of the first answered request; `None` if no request was answered.
     pub round_trip: Option<Duration>,
 }
 
-/// All pairs, by sender and then receiver.
+/// The results of all pairs, by sender and then receiver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PingReport {
     /// One entry per ordered pair of hosts.
@@ -66,29 +67,31 @@ impl PingReport {
         self.reached() == self.pairs.len()
     }
 
-    /// Whether `from` reached `to`; `None` when that pair was not asked for.
+    /// Whether `from` reached `to`; `None` if that pair was not pinged.
     pub fn reaches(&self, from: &str, to: &str) -> Option<bool> {
         let pair = self.pairs.iter().find(|pair| pair.from == from && pair.to == to)?;
         Some(pair.round_trip.is_some())
     }
 }
 
-/// The data of a host that this module needs.
+/// The data of a host for this module.
 pub(crate) struct Station {
     pub(crate) name: String,
     pub(crate) namespace: String,
     pub(crate) address: Ipv4Addr,
 }
 
-/// Senders at the same time: more only queue on the switch and time each other out.
+/// The number of simultaneous senders. Requests of more senders would only wait in the switch and
+/// time out.
 const SENDERS: usize = 8;
 
-/// Most neighbour entries that pings leave at the same time. The kernel holds 1024 for all
-/// namespaces of the machine together (`gc_thresh3`) and then refuses to send to new neighbours.
+/// The maximum number of neighbour entries of simultaneous pings. The kernel stores 1024 entries
+/// for all namespaces of the machine together (`gc_thresh3`) and then refuses to send to new
+/// neighbours.
 const NEIGHBOURS: usize = 512;
 
 pub(crate) fn all(stations: &[Station], options: &PingOptions) -> Result<PingReport> {
-    // Each request leaves an entry at both ends.
+    // Each request adds an entry at both ends.
     let entries_per_sender = 2 * stations.len().max(1);
     let senders_at_once = (NEIGHBOURS / entries_per_sender).clamp(1, SENDERS);
     let mut entries = 0;
@@ -116,7 +119,7 @@ pub(crate) fn all(stations: &[Station], options: &PingOptions) -> Result<PingRep
     Ok(PingReport { pairs })
 }
 
-/// Empties the host's neighbour table, apart from entries that were set by hand.
+/// Empties the host's neighbour table, except for permanent entries.
 fn forget_neighbours(station: &Station) -> Result<()> {
     namespace::inside(&station.namespace, || {
         run(program("ip").args(["neigh", "flush", "all"])).map(drop)
@@ -146,19 +149,19 @@ fn ping_from(sender: &Station, stations: &[Station], options: &PingOptions) -> R
 struct Round<'a> {
     socket: OwnedFd,
     targets: &'a [&'a Station],
-    /// When each request left, by attempt and target.
+    /// The time of each request, by attempt and target.
     sent: Vec<Vec<Option<Instant>>>,
     round_trips: Vec<Option<Duration>>,
 }
 
-/// Most requests of one sender under way at a time.
+/// The maximum number of unanswered requests of one sender at a time.
 const WINDOW: usize = 4;
 
-/// After this long an unanswered request no longer keeps others from being sent; its reply counts
-/// all the same when it comes.
+/// After this time an unanswered request no longer blocks other requests. A later reply still
+/// counts.
 const GIVE_WAY: Duration = Duration::from_millis(50);
 
-/// Written into every request so that other programs' pings are not taken for ours.
+/// The mark in every request, which distinguishes these pings from the pings of other programs.
 const MARK: &[u8; 8] = b"weir-lab";
 const ECHO_REPLY: u8 = 0;
 const ECHO_REQUEST: u8 = 8;
@@ -171,8 +174,9 @@ impl<'a> Round<'a> {
         Ok(Round { socket, targets, sent: Vec::new(), round_trips: vec![None; targets.len()] })
     }
 
-    /// Sends to every target that has not answered yet, with a bounded number under way: a request
-    /// to a new neighbour is a broadcast through the whole network, and a burst of them drowns it.
+    /// Sends a request to every target that has not answered yet. The number of unanswered requests
+    /// is limited, because a request to a new neighbour starts with an ARP broadcast, and a burst
+    /// of broadcasts overloads the network.
     fn send(&mut self, attempt: u16) -> Result<()> {
         self.sent.push(vec![None; self.targets.len()]);
         for (index, target) in self.targets.iter().enumerate() {
@@ -187,7 +191,8 @@ impl<'a> Round<'a> {
                 *time = Some(Instant::now());
             }
             match sendto(self.socket.as_raw_fd(), &request, &address, MsgFlags::empty()) {
-                // An unreachable target is a finding, and so is an earlier one reported late.
+                // An unreachable target is a result, not an error. The kernel may report an earlier
+                // target late.
                 Ok(_)
                 | Err(Errno::EHOSTUNREACH | Errno::ENETUNREACH | Errno::ENOBUFS | Errno::EAGAIN) => {
                 }
@@ -197,7 +202,7 @@ impl<'a> Round<'a> {
         Ok(())
     }
 
-    /// Takes replies until `enough` holds or the deadline is there.
+    /// Receives replies until `enough` holds or the deadline is reached.
     fn collect(&mut self, deadline: Instant, enough: impl Fn(&Self) -> bool) -> Result<()> {
         let mut buffer = [0_u8; 256];
         while !enough(self) {
@@ -221,7 +226,7 @@ impl<'a> Round<'a> {
         self.round_trips.iter().filter(|round_trip| round_trip.is_none()).count()
     }
 
-    /// Requests of this attempt that were sent a short while ago and not answered yet.
+    /// The number of recent requests of this attempt that are not answered yet.
     fn under_way(&self) -> usize {
         let sent = self.sent.last().into_iter().flatten();
         let recent = |sent: &Option<Instant>| sent.is_some_and(|sent| sent.elapsed() < GIVE_WAY);
@@ -240,8 +245,8 @@ impl<'a> Round<'a> {
     }
 }
 
-/// An ICMP echo request (RFC 792) whose identifier is the attempt and whose sequence number is the
-/// target's.
+/// An ICMP echo request (RFC 792). Its identifier is the attempt, and its sequence number is the
+/// number of the target.
 fn echo_request(attempt: u16, number: u16) -> [u8; 16] {
     let mut message = [0; 16];
     message[0] = ECHO_REQUEST;
@@ -253,7 +258,8 @@ fn echo_request(attempt: u16, number: u16) -> [u8; 16] {
     message
 }
 
-/// Source, attempt and target number of our own echo reply, in an IPv4 packet.
+/// Decodes an IPv4 packet with a reply to a request of this module. Returns the source, attempt and
+/// target number.
 fn echo_reply(packet: &[u8]) -> Option<(Ipv4Addr, u16, u16)> {
     let header = usize::from(packet.first()? & 0x0f) * 4;
     let source: [u8; 4] = packet.get(12..16)?.try_into().ok()?;
@@ -263,7 +269,7 @@ fn echo_reply(packet: &[u8]) -> Option<(Ipv4Addr, u16, u16)> {
     Some((source.into(), word(4)?, word(6)?)).filter(|_| ours)
 }
 
-/// RFC 1071.
+/// The internet checksum of RFC 1071.
 fn internet_checksum(bytes: &[u8]) -> u16 {
     let sum: u32 = bytes
         .chunks(2)
@@ -309,10 +315,10 @@ mod tests {
 
     #[test]
     fn checksums_are_right() {
-        // The example of RFC 1071, section 3.
+        // This is the example of RFC 1071, section 3.
         assert_eq!(internet_checksum(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]), !0xddf2);
         assert_eq!(internet_checksum(&[0xff]), !0xff00);
-        // A message with its checksum in place sums to nothing.
+        // The checksum of a message that contains its checksum is zero.
         assert_eq!(internet_checksum(&echo_request(1, 0xfffe)), 0);
     }
 }

@@ -1,4 +1,5 @@
-//! The commands that make a topology, as text: pure, so that they can be read and tested.
+//! Writes the commands that make a topology as text. The functions are pure, so that the commands
+//! can be read and tested.
 //!
 //! All commands are in batches (`ip -batch`, one `ovs-vsctl` transaction, `tc -batch`), because one program per
 //! interface would make large labs slow.
@@ -11,7 +12,7 @@ use crate::controller::Controller;
 use crate::options::{FailMode, Options};
 use crate::topology::{LinkEnd, Rate, Topology};
 
-/// Name of the namespace of a node; all switches share one.
+/// Name of the namespace of a node. All switches share one namespace.
 pub(crate) fn namespace(lab: &str, topology: &Topology, node: &str) -> String {
     if topology.switch(node).is_some() {
         switches_namespace(lab)
@@ -22,11 +23,11 @@ pub(crate) fn namespace(lab: &str, topology: &Topology, node: &str) -> String {
 
 /// Name of the switches' namespace.
 pub(crate) fn switches_namespace(lab: &str) -> String {
-    // No node can be named so, and a lab's name has no dot.
+    // No node can have this name, and a lab's name has no dot.
     format!("weir-{lab}.switches")
 }
 
-/// Every namespace of the lab, the switches' first (if there are switches).
+/// Every namespace of the lab. The first is the namespace of the switches, if there are switches.
 pub(crate) fn namespaces(lab: &str, topology: &Topology) -> Vec<String> {
     let switches = (!topology.switches().is_empty()).then(|| switches_namespace(lab));
     let hosts = topology.hosts().iter().map(|host| namespace(lab, topology, &host.name));
@@ -97,15 +98,16 @@ pub(crate) fn host_interfaces(topology: &Topology, host: &crate::Host, static_ar
     script
 }
 
-/// `tc -batch` inputs, by namespace, that give links their rate at both ends.
+/// `tc -batch` inputs, by namespace, that set the rates of links at both ends.
 ///
-/// Where Open vSwitch queues, it has to keep the rate as well ([`queues`]): a port has one root.
+/// If Open vSwitch has queues, Open vSwitch must also set the rate ([`queues`]), because a port has
+/// one root queueing discipline.
 pub(crate) fn rates(lab: &str, topology: &Topology, queued: bool) -> BTreeMap<String, String> {
     let mut scripts: BTreeMap<String, String> = BTreeMap::new();
     for link in topology.links() {
         let Some(rate) = link.rate.map(|rate| rate.bits_per_second()) else { continue };
-        // Two frames, or what passes in a millisecond: less starves the link at the timer's
-        // resolution, more lets bursts through that the rate would forbid.
+        // The burst is two frames, or the bytes of one millisecond. With a smaller burst the link
+        // does not reach its rate at the timer's resolution. A larger burst would exceed the rate.
         let burst = (rate / 8 / 1000).max(2 * 1600);
         let is_ours = |end: &&LinkEnd| !queued || topology.switch(&end.node).is_none();
         for end in link.ends.iter().filter(is_ours) {
@@ -128,10 +130,11 @@ pub(crate) fn rates(lab: &str, topology: &Topology, queued: bool) -> BTreeMap<St
     scripts
 }
 
-/// Bytes that wait at a switch's port: 25 ms, within bounds.
+/// The queue of a switch's port in bytes: 25 ms of the rate, within bounds.
 ///
-/// ovs-vswitchd sends on all ports through one socket, and what waits in any queue counts against that socket's buffer
-/// (212,992 bytes with the kernel's bookkeeping): a port with the kernel's thousand frames would stop all the others.
+/// ovs-vswitchd sends on all ports through one socket. The bytes in all queues count against that socket's buffer
+/// (212,992 bytes with the kernel's overhead). With the kernel's default of a thousand frames, the queue of one port
+/// would block all other ports.
 fn switch_queue(bits_per_second: u64) -> u64 {
     (bits_per_second / 8 / 40).clamp(20 * 1514, 40 * 1514)
 }
@@ -142,7 +145,8 @@ pub(crate) fn bridges(topology: &Topology, options: &Options) -> Vec<String> {
     let rated = topology.links().iter().any(|link| link.rate.is_some());
     let queued = !options.queues.is_empty();
     if rated && !queued {
-        // Without it ovs-vswitchd removes every queueing discipline that it did not make itself.
+        // Without this QoS, ovs-vswitchd removes every queueing discipline that it did not make
+        // itself.
         arguments.command(["--id=@ours", "create", "QoS", "type=linux-noop"]);
     }
     let fail_mode = match options.fail_mode {
@@ -192,8 +196,8 @@ pub(crate) fn bridges(topology: &Topology, options: &Options) -> Vec<String> {
     arguments.arguments
 }
 
-/// Arguments of the `ovs-vsctl` transaction that gives a port queues, in place of those that it had; no rates take them
-/// away.
+/// Arguments of the `ovs-vsctl` transaction that replaces the queues of a port. An empty list of rates removes the
+/// queues.
 pub(crate) fn queues(interface: &str, rates: &[Rate]) -> Vec<String> {
     let mut arguments = Transaction::default();
     if rates.is_empty() {
@@ -204,10 +208,10 @@ pub(crate) fn queues(interface: &str, rates: &[Rate]) -> Vec<String> {
     arguments.arguments
 }
 
-/// What the port lets through in all where nothing else bounds it: HTB wants a number.
+/// The rate of a port without another limit, in bits per second, because HTB needs a rate.
 const UNBOUNDED: u64 = 40_000_000_000;
 
-/// Arguments of the `ovs-vsctl` transaction that points every bridge at these controllers.
+/// Arguments of the `ovs-vsctl` transaction that sets the controllers of every bridge.
 pub(crate) fn controllers(
     topology: &Topology,
     controllers: &[Controller],
@@ -217,7 +221,7 @@ pub(crate) fn controllers(
     controllers_of(every, here)
 }
 
-/// The same with controllers of its own for each of these bridges.
+/// Arguments of the `ovs-vsctl` transaction that sets the controllers of each of these bridges.
 pub(crate) fn controllers_of<'a>(
     switches: impl IntoIterator<Item = (&'a str, &'a [Controller])>,
     here: &ControlLink,
@@ -229,7 +233,8 @@ pub(crate) fn controllers_of<'a>(
             let id = format!("@{switch}_{index}");
             let target = format!("target=\"{}\"", controller.target(here));
             arguments.command([&*format!("--id={id}"), "create", "Controller", &target]);
-            // A lab's controllers come and go: look for them every second, not every eight.
+            // A lab's controllers often start and stop, so switches reconnect at least every
+            // second, not every eight seconds.
             arguments
                 .extend(["connection_mode=out-of-band".to_owned(), "max_backoff=1000".to_owned()]);
             rows.push(id);
@@ -250,7 +255,7 @@ impl Transaction {
         self.arguments.extend(words.map(str::to_owned));
     }
 
-    /// One HTB class for each queue, below one for the port.
+    /// Makes one HTB class for each queue, below the HTB class of the port.
     fn queues(&mut self, interface: &str, rates: &[Rate], link: Option<Rate>) {
         let mut ids = Vec::new();
         for (number, rate) in rates.iter().enumerate() {
@@ -272,8 +277,8 @@ impl Transaction {
     }
 }
 
-/// Whether every port that is to forward does, by what `ovs-appctl rstp/show` says of all switches. A port that is not
-/// seen to be up yet is `Disabled`; none stays so.
+/// Whether every root and designated port forwards, in the output of `ovs-appctl rstp/show` for all switches. A port is
+/// `Disabled` until the switch detects its link. No port stays `Disabled`.
 pub(crate) fn has_settled(told: &str) -> bool {
     told.lines().all(|line| {
         let mut words = line.split_whitespace().skip(1);
@@ -354,7 +359,7 @@ mod tests {
                     "{script}"
                 );
             }
-            // At a switch's port little waits; a host's is the kernel's own affair.
+            // The queue of a switch's port is short. The queue of a host is the kernel's default.
             assert!(scripts["weir-x.switches"].contains(expected_queue), "{scripts:?}");
             assert!(!scripts["weir-x.h1"].contains("bfifo"), "{scripts:?}");
         }
@@ -412,7 +417,8 @@ mod tests {
                 "set Port s1-eth1 qos=@s1-eth1_qos".to_owned(),
             ]
         };
-        // With a rate the switch's end is Open vSwitch's, the host's is ours.
+        // With a rate, Open vSwitch sets the rate at the switch's end, and `tc` sets the rate at
+        // the host's end.
         let topology = one_switch("20Mbit");
         assert_eq!(lines(&bridges(&topology, &options))[4..], expected(20_000_000));
         assert_eq!(rates_of(&topology, true), ["weir-x.h1"]);

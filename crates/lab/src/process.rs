@@ -1,4 +1,5 @@
-//! Processes, identified by pid *and* start time, so that a reused pid is never ended.
+//! Identifies processes by pid *and* start time, so that a process with a reused pid is never
+//! ended.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -12,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-/// One particular process of this machine's uptime.
+/// The identity of one process since the boot of this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ProcessIdentity {
     /// Process id.
@@ -27,10 +28,10 @@ impl ProcessIdentity {
         ProcessIdentity::of(Pid::this().as_raw())
     }
 
-    /// The process that has this pid now; `None` when there is none, or only a zombie.
+    /// The current process of this pid; `None` if there is no process, or only a zombie.
     pub fn of(pid: i32) -> Option<ProcessIdentity> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The command's name, in parentheses, may itself hold spaces and parentheses.
+        // The command's name, in parentheses, may itself contain spaces and parentheses.
         let (_, fields) = stat.rsplit_once(") ")?;
         let mut fields = fields.split(' ');
         let state = fields.next()?;
@@ -38,12 +39,12 @@ impl ProcessIdentity {
         (!matches!(state, "Z" | "X")).then_some(ProcessIdentity { pid, start })
     }
 
-    /// Whether this very process still runs.
+    /// Whether exactly this process still runs.
     pub fn is_alive(self) -> bool {
         ProcessIdentity::of(self.pid) == Some(self)
     }
 
-    /// The process that started this one, and so on up to the first of all.
+    /// The parent of this process, its parent, and so on up to the first process.
     fn ancestors(self) -> impl Iterator<Item = ProcessIdentity> {
         let parent = |child: &ProcessIdentity| {
             let stat = fs::read_to_string(format!("/proc/{}/stat", child.pid)).ok()?;
@@ -66,7 +67,7 @@ impl ProcessIdentity {
     }
 }
 
-/// Every process of which `test` holds, the calling process and its ancestors aside.
+/// Every process for which `test` holds, except the calling process and its ancestors.
 pub(crate) fn find(test: impl Fn(i32) -> bool) -> Vec<ProcessIdentity> {
     let own = ProcessIdentity::own();
     let spared: Vec<_> =
@@ -80,7 +81,8 @@ pub(crate) fn find(test: impl Fn(i32) -> bool) -> Vec<ProcessIdentity> {
         .collect()
 }
 
-/// The variable that every program which a lab starts carries: the folder of the lab, or one in it.
+/// The environment variable of every program that a lab starts. The value is the folder of the lab,
+/// or a folder in it.
 pub(crate) const MARK: &str = "WEIR_LAB";
 
 /// Whether the process carries the mark of that folder. In another PID namespace (a container) the same path is another lab's
@@ -124,10 +126,10 @@ pub(crate) fn end(processes: &[ProcessIdentity], patience: Duration) -> Result<(
     })
 }
 
-/// The time that the kernel has to remove killed processes.
+/// The maximum time that the kernel has to remove killed processes.
 const CLEARING: Duration = Duration::from_secs(60);
 
-/// Whether all are gone within `patience`, which starts again whenever one of them goes.
+/// Whether all processes end within `patience`. The time starts again whenever a process ends.
 fn wait_for_end(processes: &[ProcessIdentity], patience: Duration) -> bool {
     let mut deadline = Instant::now() + patience;
     let mut left = processes.len();
@@ -176,7 +178,7 @@ mod tests {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        // Its first byte says that it is under way with its environment.
+        // The first byte of its output shows that the program runs with its environment.
         child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
         let pid = i32::try_from(child.id()).unwrap();
         let cases = [
@@ -213,7 +215,7 @@ mod tests {
             assert!(std::env::var_os("CI").is_none(), "{test}: root is needed (under CI=true)");
             return;
         }
-        // `unshare` itself is in this namespace, its child is not.
+        // `unshare` itself is in this namespace, but its child is not.
         let marked = find(|pid| is_marked(pid, Path::new("/run/of/another")));
         let pids: Vec<u32> = marked.iter().map(|one| one.pid.cast_unsigned()).collect();
         assert_eq!(pids, [child.id()]);
@@ -229,7 +231,7 @@ mod tests {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        // Its first byte says that the trap is set.
+        // The first byte of its output shows that the trap is set.
         child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
         let identity = ProcessIdentity::of(i32::try_from(child.id()).unwrap()).unwrap();
         end(&[identity], Duration::from_millis(100)).unwrap();

@@ -1,4 +1,4 @@
-//! The requirements of a lab, and the ones that this machine does not meet.
+//! Checks the requirements of a lab on this machine.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,12 +10,12 @@ use crate::error::{Error, Result};
 use crate::missing::Missing;
 use crate::options::Datapath;
 
-/// What labs need: privileges, programs and kernel features.
+/// The requirements of labs: privileges, programs and kernel features.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Requirements {
-    /// Whether the lab has switches, hence needs Open vSwitch and `/dev/net/tun`.
+    /// Whether the lab has switches, which need Open vSwitch and `/dev/net/tun`.
     pub switches: bool,
-    /// Whether links have rates, hence need HTB.
+    /// Whether links have rates, which need HTB.
     pub rates: bool,
 }
 
@@ -33,12 +33,13 @@ const SWITCH_PROGRAMS: [(&str, &str); 5] = [
 ];
 
 impl Requirements {
-    /// Everything that any lab may need.
+    /// All requirements that a lab can have.
     pub const ALL: Requirements = Requirements { switches: true, rates: true };
 
-    /// What is missing here; empty means that a lab can be made.
+    /// Returns the requirements that this machine does not meet. An empty list means that a lab can
+    /// be made.
     ///
-    /// Kernel features are tried in a private network namespace that vanishes afterwards.
+    /// Kernel features are tested in a private network namespace, which is removed afterwards.
     pub fn check(self) -> Vec<Missing> {
         self.check_for(Datapath::default())
     }
@@ -81,12 +82,12 @@ impl Requirements {
         missing
     }
 
-    /// Like [`Requirements::check`], as a result.
+    /// Checks as [`Requirements::check`] does, and returns an error for missing requirements.
     pub fn require(self) -> Result<()> {
         self.require_for(Datapath::default())
     }
 
-    /// The same for switches of that kind.
+    /// Checks as [`Requirements::require`] does, for switches with that datapath.
     pub(crate) fn require_for(self, datapath: Datapath) -> Result<()> {
         let missing = self.check_for(datapath);
         if missing.is_empty() { Ok(()) } else { Err(Error::Missing(missing)) }
@@ -112,7 +113,7 @@ impl Requirements {
             });
             Ok(failed.collect())
         };
-        // A separate thread: the trial namespace vanishes when this thread ends.
+        // The thread is separate, because the test namespace is removed when this thread ends.
         let outcome = std::thread::scope(|scope| scope.spawn(try_out).join());
         match outcome {
             Ok(Ok(missing)) => missing,
@@ -122,7 +123,8 @@ impl Requirements {
     }
 }
 
-/// Loads what is missing, as Open vSwitch's own start script does.
+/// Whether the kernel has the datapath. A missing module is loaded, as by Open vSwitch's own start
+/// script.
 fn has_kernel_datapath() -> bool {
     Path::new("/sys/module/openvswitch").exists()
         || run(program("modprobe").args(["-q", "openvswitch"])).is_ok()
@@ -148,7 +150,8 @@ fn missing_privileges() -> Vec<Missing> {
     }]
 }
 
-/// Open vSwitch's database schema: `$OVS_PKGDATADIR`, then where packages and sources install it.
+/// Finds Open vSwitch's database schema in `$OVS_PKGDATADIR`, then in the folders where packages
+/// and sources install the schema.
 pub(crate) fn schema() -> Option<PathBuf> {
     let set = std::env::var_os("OVS_PKGDATADIR").map(PathBuf::from);
     set.into_iter()

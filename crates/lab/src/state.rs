@@ -1,4 +1,4 @@
-//! The folder that records which labs exist, and everything that each lab made.
+//! Stores the state of labs in a folder: the existing labs, and everything that each lab made.
 //!
 //! ```text
 //!   STATE/NAME/lab.json     what is (to be) made: written before anything is
@@ -32,9 +32,9 @@ pub struct StateDirectory {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
-    /// Being made, or left incomplete by a process that died.
+    /// The lab is being made, or a process that ended left the lab incomplete.
     Starting,
-    /// Up.
+    /// The lab is up.
     Up,
 }
 
@@ -43,7 +43,7 @@ pub enum Phase {
 pub struct Summary {
     /// The lab's name.
     pub name: String,
-    /// How far it has come.
+    /// The progress of the lab.
     pub phase: Phase,
     /// Whether the lab belonged to a process that has ended.
     pub abandoned: bool,
@@ -51,9 +51,9 @@ pub struct Summary {
     pub switches: usize,
     /// Number of hosts.
     pub hosts: usize,
-    /// Where its switches' controllers are.
+    /// The addresses of the controllers of its switches.
     pub controllers: Vec<String>,
-    /// When it was made.
+    /// The time at which the lab was made.
     pub created: SystemTime,
 }
 
@@ -63,9 +63,10 @@ pub(crate) struct Record {
     pub(crate) version: u32,
     pub(crate) name: String,
     pub(crate) phase: Phase,
-    /// Seconds since 1970.
+    /// The time at which the lab was made, in seconds since 1970.
     pub(crate) created: u64,
-    /// The process with which the lab is to end; `None` for one that stays until it is taken down.
+    /// The process with which the lab ends; `None` for a lab that stays until a user takes the lab
+    /// down.
     pub(crate) owner: Option<ProcessIdentity>,
     pub(crate) topology: Topology,
     pub(crate) controllers: Vec<Controller>,
@@ -95,7 +96,7 @@ impl Record {
 }
 
 impl Default for StateDirectory {
-    /// `/run/weir/labs` for root, else `$XDG_RUNTIME_DIR/weir/labs`.
+    /// The folder `/run/weir/labs` for root, else `$XDG_RUNTIME_DIR/weir/labs`.
     fn default() -> Self {
         let user =
             std::env::var_os("XDG_RUNTIME_DIR").filter(|_| !nix::unistd::geteuid().is_root());
@@ -105,7 +106,7 @@ impl Default for StateDirectory {
 }
 
 impl StateDirectory {
-    /// That folder; it is created when the first lab is and removed with the last.
+    /// Uses that folder. The folder is created with the first lab and removed with the last lab.
     pub fn at(path: impl Into<PathBuf>) -> StateDirectory {
         StateDirectory { path: path.into() }
     }
@@ -121,7 +122,7 @@ impl StateDirectory {
         for name in self.names()? {
             match self.read(&name) {
                 Ok(record) => summaries.push(record.summary()),
-                // Taken down meanwhile, or claimed and not yet written.
+                // The lab was taken down in the meantime, or its record is not written yet.
                 Err(Error::NoSuchLab { .. }) => {}
                 Err(error) => return Err(error),
             }
@@ -129,7 +130,7 @@ impl StateDirectory {
         Ok(summaries)
     }
 
-    /// Names of the labs that exist, whether their state can be read or not.
+    /// Names of the existing labs, also of labs with a state that cannot be read.
     pub(crate) fn names(&self) -> Result<Vec<String>> {
         let entries = match fs::read_dir(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -143,8 +144,8 @@ impl StateDirectory {
         Ok(names)
     }
 
-    /// Claims a name, `wanted` or the first of `lab1`, `lab2`, ... that is free here and for which
-    /// `is_free` holds, with the record that `describe` makes for it.
+    /// Claims a name with the record that `describe` makes. The name is `wanted`, or the first of
+    /// `lab1`, `lab2`, ... that is free in this folder and for which `is_free` holds.
     pub(crate) fn claim(
         &self,
         wanted: Option<&str>,
@@ -167,8 +168,8 @@ impl StateDirectory {
         Err(Error::NameTaken("lab1 and so on".to_owned()))
     }
 
-    /// Claiming and writing are one step (the renaming of a prepared folder), so that no crash
-    /// leaves a claimed name that nobody can take down.
+    /// Claims the name and writes the record in one step, the rename of a prepared folder. So a
+    /// crash never leaves a claimed name without a record.
     fn try_claim(&self, record: Record) -> Result<Option<Record>> {
         let folder = self.folder(&record.name);
         if folder.exists() {
@@ -176,7 +177,8 @@ impl StateDirectory {
         }
         let prepared =
             self.path.join(format!(".{}.{:?}", std::process::id(), std::thread::current().id()));
-        // Another lab that goes down may remove the empty parent in between: then try again.
+        // Another lab that goes down may remove the empty parent folder before this step. Then this
+        // step is repeated.
         let made = (0..10)
             .map(|_| fs::create_dir_all(&prepared))
             .find(|made| !gone(made))
@@ -185,7 +187,7 @@ impl StateDirectory {
         let outcome =
             self.write_to(&prepared, &record).and_then(|()| match fs::rename(&prepared, &folder) {
                 Ok(()) => Ok(true),
-                // A folder that has something in it cannot be replaced.
+                // A folder that is not empty cannot be replaced.
                 Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(false),
                 Err(source) => Err(Error::path("create", &folder)(source)),
             });
@@ -196,7 +198,7 @@ impl StateDirectory {
         outcome.map(|_| None)
     }
 
-    /// Removes the lab's folder, and the state directory when no other lab is in it.
+    /// Removes the lab's folder, and the state directory if no other lab is in the state directory.
     pub(crate) fn release(&self, name: &str) -> Result<()> {
         let folder = self.folder(name);
         match fs::remove_dir_all(&folder) {
@@ -205,7 +207,7 @@ impl StateDirectory {
             }
             _ => {}
         }
-        // Each fails when something else is there, which is as it should be.
+        // The removal of a folder that is not empty fails, as intended.
         let mut empty = fs::remove_dir(&self.path).is_ok() && self.path.ends_with("weir/labs");
         for parent in self.path.ancestors().skip(1).take_while(|parent| parent.ends_with("weir")) {
             empty = empty && fs::remove_dir(parent).is_ok();
@@ -238,7 +240,8 @@ impl StateDirectory {
         Ok(record)
     }
 
-    /// Writes it so that a reader, or a crash, sees either the old one or the new one.
+    /// Writes the record atomically: a reader gets either the old record or the new record, even
+    /// after a crash.
     pub(crate) fn write(&self, record: &Record) -> Result<()> {
         self.write_to(&self.folder(&record.name), record)
     }
@@ -265,7 +268,7 @@ fn gone(outcome: &io::Result<()>) -> bool {
     outcome.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
-/// Checks the name of a lab: it becomes part of namespaces' and folders' names.
+/// Checks the name of a lab, because the name becomes part of the names of namespaces and folders.
 fn check_name(name: &str) -> Result<()> {
     let starts = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric());
     let letters =

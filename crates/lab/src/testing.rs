@@ -1,4 +1,5 @@
-//! For tests that need root, Open vSwitch or both: skip loudly by name where they are missing.
+//! Skips tests that need root or Open vSwitch if these are missing. A message on stderr names each
+//! skipped test.
 
 use std::io::Write;
 
@@ -7,7 +8,8 @@ use crate::missing::Missing;
 use crate::options::Datapath;
 use crate::requirements::Requirements;
 
-/// Whether `test` has to be skipped because this machine lacks something; says so on stderr.
+/// Whether `test` must be skipped because this machine lacks a requirement. Writes the skip to
+/// stderr.
 ///
 /// ```no_run
 /// # fn root_hosts_reach_each_other() {
@@ -23,7 +25,8 @@ pub fn skip(test: &str, requirements: Requirements) -> bool {
     report(test, &requirements.check())
 }
 
-/// The same for programs that a test runs itself, each with its Debian package.
+/// Whether `test` must be skipped because a program of the test is missing. Each program has its
+/// Debian package.
 ///
 /// # Panics
 /// Under `CI=true`, where a skip is a failure.
@@ -33,10 +36,11 @@ pub fn skip_without(test: &str, programs: &[(&str, &str)]) -> bool {
     report(test, &missing)
 }
 
-/// By what the switches of tests forward: `WEIR_TEST_DATAPATH`, `netdev` unless it is set.
+/// The datapath of the switches in tests: the value of `WEIR_TEST_DATAPATH`, or `netdev` without
+/// this variable.
 ///
 /// # Panics
-/// If it says anything but `netdev` or `system`.
+/// If the variable is neither `netdev` nor `system`.
 #[allow(clippy::panic)] // A test's failure is a panic.
 pub fn datapath() -> Datapath {
     match std::env::var("WEIR_TEST_DATAPATH").as_deref() {
@@ -56,7 +60,8 @@ fn report(test: &str, missing: &[Missing]) -> bool {
     if std::env::var_os("CI").is_some_and(|value| value == "true") {
         panic!("{message} (under CI=true this is a failure)");
     }
-    // Not `eprintln!`: the test harness swallows what a passing test prints with it.
+    // This is not `eprintln!`, because the test harness hides the output of `eprintln!` in a
+    // passing test.
     let _ = writeln!(std::io::stderr(), "{message}");
     true
 }

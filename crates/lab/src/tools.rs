@@ -1,16 +1,16 @@
-//! `ip` and `tc` for callers that configure their own interfaces, inside a lab or on a server.
+//! Runs `ip` and `tc` for callers that configure their own interfaces, inside a lab or on a server.
 
 use crate::command::{program, run_with_input};
 use crate::error::Result;
 use crate::namespace::inside;
 
-/// Runs `ip -batch` with that input, in the network namespace of that name or path, or in the caller's; it stops at the first
-/// line that fails.
+/// Runs `ip -batch` with that input, in the network namespace of that name or path, or in the caller's namespace. The
+/// command stops at the first line that fails.
 pub fn ip(namespace: Option<&str>, script: &str) -> Result<()> {
     batch("ip", namespace, script)
 }
 
-/// The same for `tc -batch`.
+/// Runs `tc -batch` as [`ip`] runs `ip -batch`.
 pub fn tc(namespace: Option<&str>, script: &str) -> Result<()> {
     batch("tc", namespace, script)
 }

@@ -1,5 +1,5 @@
-//! Programs beside a lab's switches: `weir serve` and tenants' controllers, as an operator would run them. Dropping the
-//! handle of a program ends the program.
+//! Starts programs beside a lab's switches: `weir serve` and tenants' controllers, as an operator would start them.
+//! Dropping the handle of a program ends the program.
 
 mod os_ken;
 mod process;

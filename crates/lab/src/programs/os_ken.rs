@@ -1,10 +1,11 @@
-//! Finds os-ken: a Python that can import it.
+//! Finds a Python that can import os-ken.
 
 use crate::command::find_programs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A Python that can import os-ken, and os-ken's version: the environment that `make` builds, or one that `PATH` has.
+/// Finds a Python that can import os-ken, and the version of os-ken. The Python is from the environment that `make`
+/// builds, or from `PATH`.
 #[must_use]
 pub fn os_ken_python() -> Option<(PathBuf, String)> {
     pythons().into_iter().find_map(|python| {
@@ -13,7 +14,7 @@ pub fn os_ken_python() -> Option<(PathBuf, String)> {
     })
 }
 
-/// The version of os-ken that a Python imports, if it does.
+/// The version of os-ken that a Python imports; `None` if the import fails.
 fn os_ken_of(python: &Path) -> Option<String> {
     let question = "import os_ken\n\
                     try:\n import importlib.metadata as m; print(m.version('os-ken'))\n\
@@ -23,7 +24,7 @@ fn os_ken_of(python: &Path) -> Option<String> {
     Some(String::from_utf8(answer.stdout).ok()?.trim().to_owned())
 }
 
-/// Where os-ken is looked for.
+/// The Pythons in which os-ken is searched.
 fn pythons() -> Vec<PathBuf> {
     let program = std::env::current_exe().ok();
     let folders = program.iter().flat_map(|program| program.ancestors().skip(1));
@@ -33,7 +34,8 @@ fn pythons() -> Vec<PathBuf> {
     environments.chain(find_programs("python3")).collect()
 }
 
-/// The message if os-ken is required but missing: what to install, also without a clone of the repository.
+/// The message if os-ken is required but missing. The message names the package to install, also without a clone of the
+/// repository.
 #[must_use]
 pub fn no_os_ken() -> String {
     let pinned = include_str!("../../../../scripts/requirements.txt").lines();

@@ -1,4 +1,5 @@
-//! Child processes, such as `weir serve`, that end with their owner, also if the owner is killed.
+//! Runs child processes, such as `weir serve`, that end with their owner, even if the owner is
+//! killed.
 
 use crate::command::find_program;
 use crate::error::{Error, Result};
@@ -16,7 +17,7 @@ const START: Duration = Duration::from_secs(10);
 const STOP: Duration = Duration::from_secs(3);
 const LOOK: Duration = Duration::from_millis(20);
 
-/// A child process; dropping it ends it.
+/// A child process. Dropping the value ends the process.
 #[derive(Debug)]
 pub struct Process {
     child: Child,
@@ -24,8 +25,8 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts the process with both outputs in `log`. A terminal's Ctrl-C does not reach the process: its owner ends
-    /// it.
+    /// Starts the process with both outputs in `log`. Ctrl-C in a terminal does not reach the process, because the
+    /// owner ends the process.
     ///
     /// The process belongs to the calling thread, and ends with that thread.
     ///
@@ -46,18 +47,18 @@ impl Process {
         Ok(Process { child, log })
     }
 
-    /// Its process id.
+    /// The process id.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Whether it still runs.
+    /// Whether the process still runs.
     pub fn is_alive(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Its output so far.
+    /// The output of the process so far.
     #[must_use]
     pub fn said(&self) -> String {
         fs::read_to_string(&self.log).unwrap_or_default()
@@ -66,7 +67,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // The process may have ended by itself; then there is nothing to do.
+        // An error is ignored, because the process may have ended by itself.
         let _ = kill(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGTERM);
         let deadline = Instant::now() + STOP;
         while Instant::now() < deadline {
@@ -80,8 +81,8 @@ impl Drop for Process {
     }
 }
 
-/// The same command, which the kernel ends when its parent is gone: a killed parent runs no Drop. `None` without
-/// util-linux.
+/// Makes the same command, but the kernel ends the process when its parent ends, because a killed parent runs no
+/// `Drop`. Returns `None` without util-linux.
 fn guarded(command: &Command) -> Option<Command> {
     let mut guarded = Command::new(find_program("setpriv")?);
     guarded.args(["--pdeathsig", "TERM", "--"]).arg(command.get_program());
@@ -95,7 +96,7 @@ fn guarded(command: &Command) -> Option<Command> {
     Some(guarded)
 }
 
-/// `weir serve`, measured and killed as the process that an operator would run.
+/// A `weir serve`, which tests measure and kill as the process that an operator would run.
 #[derive(Debug)]
 pub struct Weir {
     process: Process,
@@ -103,10 +104,12 @@ pub struct Weir {
 }
 
 impl Weir {
-    /// Serves this configuration; its OpenFlow address may have port 0. Files go to `work`.
+    /// Starts `weir serve` with this configuration. The OpenFlow address may have port 0. Files are
+    /// written to `work`.
     ///
     /// # Errors
-    /// [`Error::Io`], and [`Error::Command`] with its output if it does not start.
+    /// [`Error::Io`], or [`Error::Command`] with the output of `weir serve` if `weir serve` does
+    /// not start.
     pub fn serve(config: &str, work: &Path) -> Result<Weir> {
         let file = work.join("weir.toml");
         fs::write(&file, config).map_err(Error::path("write", &file))?;
@@ -136,14 +139,14 @@ impl Weir {
         self.address
     }
 
-    /// Its process id.
+    /// The process id of `weir serve`.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.process.id()
     }
 }
 
-/// This very program, for its other commands.
+/// The path of this program, to run its other commands.
 ///
 /// # Errors
 /// [`Error::Io`].
@@ -151,7 +154,7 @@ pub fn own_program() -> Result<PathBuf> {
     std::env::current_exe().map_err(Error::io("find this program's own file"))
 }
 
-/// The address for switches, from the log line that names it.
+/// The address for switches, from the log line that contains the address.
 fn listening(line: &str) -> Option<SocketAddr> {
     let event: serde_json::Value = serde_json::from_str(line).ok()?;
     if event.get("message")?.as_str()? != "switches can connect" {

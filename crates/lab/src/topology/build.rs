@@ -1,4 +1,4 @@
-//! Adds switches, hosts and links one by one and checks them.
+//! Builds a topology: adds switches, hosts and links one by one, and checks each.
 
 use std::collections::{HashMap, HashSet};
 use std::net::Ipv4Addr;
@@ -10,15 +10,16 @@ use crate::error::{Error, Result};
 /// Longest name of a network interface that Linux takes (IFNAMSIZ without the final NUL).
 const INTERFACE_NAME: usize = 15;
 
-/// Names of the machinery beside the nodes: interfaces in the switches' namespace, and that
+/// Reserved names, which no node may have: interfaces in the switches' namespace, and that
 /// namespace itself.
 const RESERVED: [&str; 3] = ["lo", "control", "switches"];
 
-/// Builds a [`Topology`]; every method reports its own mistake.
+/// Builds a [`Topology`]. Every method returns an error for its own mistake.
 #[derive(Clone, Debug, Default)]
 pub struct TopologyBuilder {
     topology: Topology,
-    /// What is there already, so that a network of thousands of nodes is not searched for each.
+    /// The existing nodes, so that a network of thousands of nodes needs no search for each new
+    /// node.
     nodes: HashMap<String, Node>,
     dpids: HashMap<u64, usize>,
     macs: HashMap<MacAddress, usize>,
@@ -32,7 +33,7 @@ struct Node {
 }
 
 impl TopologyBuilder {
-    /// Adds a switch whose datapath id is the number that its name ends in.
+    /// Adds a switch. Its datapath id is the number at the end of its name.
     pub fn switch(&mut self, name: &str) -> Result<&mut Self> {
         let digits = name.trim_start_matches(|c: char| !c.is_ascii_digit());
         let dpid = digits.parse().map_err(|_| {
@@ -65,7 +66,7 @@ impl TopologyBuilder {
         self.host_with(name, mac, ip, prefix)
     }
 
-    /// The addresses of a host that gives none of its own: by its place among the hosts.
+    /// The addresses of a host without its own addresses, from its position among the hosts.
     pub(super) fn next_addresses(&self) -> Result<(MacAddress, Ipv4Addr, u8)> {
         let number = u32::try_from(self.topology.hosts().len() + 1)
             .ok()
@@ -133,7 +134,7 @@ impl TopologyBuilder {
         Ok(self)
     }
 
-    /// The finished topology: at least one node, and no host without a link.
+    /// Returns the finished topology, which has at least one node and no host without a link.
     pub fn build(self) -> Result<Topology> {
         let topology = self.topology;
         if topology.switches().is_empty() && topology.hosts().is_empty() {

@@ -1,4 +1,4 @@
-//! The built-in topologies, numbered as Mininet numbers them where Mininet has them.
+//! Makes the built-in topologies. Nodes have the numbers of Mininet if Mininet has the topology.
 
 use super::build::TopologyBuilder;
 use super::model::Topology;
@@ -6,14 +6,14 @@ use super::units::Rate;
 use crate::error::{Error, Result};
 use crate::names;
 
-/// A built-in topology: its name, its arguments and what it is.
+/// A built-in topology: its name, its arguments and its description.
 #[derive(Clone, Copy, Debug)]
 pub struct Builtin {
-    /// Such as `single`.
+    /// The name, such as `single`.
     pub name: &'static str,
-    /// Names of its arguments, in order; those in `[]` may be left out.
+    /// The names of its arguments, in order. Arguments in `[]` are optional.
     pub arguments: &'static [&'static str],
-    /// One line for `--help`.
+    /// The description in one line for `--help`.
     pub help: &'static str,
     make: fn(&mut TopologyBuilder, &[u32]) -> Result<()>,
 }
@@ -58,8 +58,9 @@ pub const BUILTINS: &[Builtin] = &[
     },
 ];
 
-/// Most switches and hosts together: a fat tree of k = 32 has 9,472, which no machine can run but
-/// the model can reckon with; far below what would exhaust it before the first error.
+/// The maximum number of switches and hosts together. A fat tree of k = 32 has 9,472 nodes: no
+/// machine can run this network, but the model can compute with it. The limit is far below the
+/// number at which the model would run out of memory.
 const MOST_NODES: u64 = 10_000;
 
 pub(super) fn parse(specification: &str) -> Result<Topology> {
@@ -119,7 +120,7 @@ fn single(builder: &mut TopologyBuilder, arguments: &[u32]) -> Result<()> {
     Ok(())
 }
 
-/// Mininet's order: all hosts of a switch, then the link to the switch before it.
+/// Adds nodes in Mininet's order: all hosts of a switch, then the link to the switch before.
 fn linear(builder: &mut TopologyBuilder, arguments: &[u32]) -> Result<()> {
     let (switches, hosts) = match *arguments {
         [switches] => (switches, 1),
@@ -131,7 +132,7 @@ fn linear(builder: &mut TopologyBuilder, arguments: &[u32]) -> Result<()> {
         let switch = format!("s{number}");
         builder.switch(&switch)?;
         for index in 1..=hosts {
-            // Mininet's names: h1, h2, ... with one host at each switch, else h1s1, h2s1, ...
+            // Mininet names hosts h1, h2, ... with one host at each switch, else h1s1, h2s1, ...
             let host = if hosts == 1 { format!("h{number}") } else { format!("h{index}s{number}") };
             builder.host(&host)?.link(&host, &switch, None)?;
         }
@@ -152,8 +153,8 @@ fn tree(builder: &mut TopologyBuilder, arguments: &[u32]) -> Result<()> {
     subtree(builder, depth, fanout, &mut next).map(drop)
 }
 
-/// Adds a node with everything below it, depth first as Mininet does; `next` holds the numbers of
-/// the next switch and the next host.
+/// Adds a node with its whole subtree, depth first as Mininet does. `next` has the numbers of the
+/// next switch and the next host.
 fn subtree(
     builder: &mut TopologyBuilder,
     depth: u32,
@@ -176,7 +177,8 @@ fn subtree(
     Ok(switch)
 }
 
-/// Leaves come first (`s1` to `sL`); a leaf's hosts have its first ports, then the spines in order.
+/// Leaves come first (`s1` to `sL`), then spines. The first ports of a leaf are for its hosts, the
+/// next ports for the spines in order.
 fn leafspine(builder: &mut TopologyBuilder, arguments: &[u32]) -> Result<()> {
     let &[leaves, spines, hosts] = arguments else { return Ok(()) };
     check_size(u64::from(leaves) * (1 + u64::from(hosts)) + u64::from(spines))?;
@@ -196,14 +198,14 @@ fn leafspine(builder: &mut TopologyBuilder, arguments: &[u32]) -> Result<()> {
     Ok(())
 }
 
-/// Numbered from the edge up: k²/2 edge switches (pod by pod), k²/2 aggregation switches, (k/2)²
-/// core switches. Down ports come first at edge and aggregation switches.
+/// Numbers switches from the edge up: k²/2 edge switches (pod by pod), k²/2 aggregation switches,
+/// (k/2)² core switches. The downlink ports come first at edge and aggregation switches.
 fn fattree(builder: &mut TopologyBuilder, arguments: &[u32]) -> Result<()> {
     let &[k] = arguments else { return Ok(()) };
     if !k.is_multiple_of(2) {
         return Err(Error::topology(format!("fattree: k is {k}, not an even number")));
     }
-    // A larger k is far past the limit, and would overflow the arithmetic below.
+    // A larger k is far above the limit, and would overflow the arithmetic below.
     let wide = u64::from(k.min(1_000));
     check_size(wide * wide * wide / 4 + wide * wide / 4 * 5)?;
     let half = k / 2;
@@ -270,7 +272,8 @@ mod tests {
     fn small_ones_link_by_link() {
         let cases = [
             ("single,2", "h1:0-s1:1 h2:0-s1:2"),
-            // Mininet 2.3: `mn --topo linear,3 --test none -v output`, command `links` and `ports`.
+            // The expected links are from Mininet 2.3: `mn --topo linear,3 --test none -v output`,
+            // commands `links` and `ports`.
             ("linear,3", "h1:0-s1:1 h2:0-s2:1 s2:2-s1:2 h3:0-s3:1 s3:2-s2:3"),
             ("linear,2,2", "h1s1:0-s1:1 h2s1:0-s1:2 h1s2:0-s2:1 h2s2:0-s2:2 s2:3-s1:3"),
             ("tree,2,2", "s2:1-h1:0 s2:2-h2:0 s1:1-s2:3 s3:1-h3:0 s3:2-h4:0 s1:2-s3:3"),
@@ -288,7 +291,7 @@ mod tests {
 
     #[test]
     fn sizes() {
-        // switches, hosts, links, has a loop
+        // The columns are: switches, hosts, links, has a loop.
         let cases = [
             ("single,1", (1, 1, 1, false)),
             ("single,300", (1, 300, 300, false)),
@@ -313,7 +316,7 @@ mod tests {
         }
     }
 
-    /// Every switch of a fat tree uses exactly k ports; every pair of pods shares every core switch.
+    /// Every switch of a fat tree uses exactly k ports. Every pair of pods shares every core switch.
     #[test]
     fn fat_trees_are_regular() {
         for k in [2, 4, 6] {

@@ -9,10 +9,11 @@ use super::units::Rate;
 use crate::error::{Error, Result};
 
 impl Topology {
-    /// The same switches, ports and links, each host at its edge port; links without a rate of their own get `rate`.
+    /// Makes the network model with the same switches, ports and links, and each host at its edge port. Links without a
+    /// rate get `rate`.
     ///
-    /// A link between two hosts is refused, because the network model has none. A host with several links is at the
-    /// link of its `eth0`.
+    /// A link between two hosts is an error, because the network model has no such links. A host with several links is
+    /// at the link of its `eth0`.
     pub fn network(&self, rate: Rate) -> Result<Network> {
         let mut network = Network::default();
         let dpids: HashMap<&str, Dpid> =

@@ -1,4 +1,4 @@
-//! Topology files.
+//! Reads topology files.
 //!
 //! ```toml
 //! [[switches]]
@@ -117,7 +117,8 @@ impl Source<'_> {
     }
 
     fn check_keys(&self, table: &DeTable<'_>, known: &[&str]) -> Result<()> {
-        // The table's order is alphabetical; the first in the file is the one to report.
+        // The keys of the table are in alphabetical order, but the error must name the first
+        // unknown key in the file.
         let unknown = table.keys().filter(|key| !known.contains(&key.get_ref().as_ref()));
         let Some(key) = unknown.min_by_key(|key| key.span().start) else { return Ok(()) };
         let hint = names::suggestion(key.get_ref(), known.iter().copied());
@@ -307,7 +308,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Whatever the bytes, the answer is a topology or an error.
+        /// For any text the result is a topology or an error.
         #[test]
         fn arbitrary_text(text in r#"(\[\[(switches|hosts|links)\]\]|name|dpid|ends|ip|=|'[sh]1'|\[|\]|,|\n| |\PC){0,40}"#) {
             let _ = parse(&text);

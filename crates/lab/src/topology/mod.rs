@@ -1,9 +1,9 @@
-//! The model of a network: switches, hosts, links. The model is pure and knows nothing of the machine.
+//! The model of a network: switches, hosts, links. The model is pure and does not depend on the machine.
 //!
-//! A [`Topology`] is always valid: it is made by [`TopologyBuilder::build`], by
-//! [`Topology::builtin`] (`single,4` and the like) or by [`Topology::from_toml`]. Names and port
-//! numbers are Mininet's: `h1`, `s1`, `s1-eth1`; ports count from 1 in the order of the links; a
-//! host's first interface is `eth0`.
+//! A [`Topology`] is always valid, because only [`TopologyBuilder::build`], [`Topology::builtin`]
+//! (such as `single,4`) and [`Topology::from_toml`] make topologies. Names and port numbers are
+//! those of Mininet: `h1`, `s1`, `s1-eth1`. Port numbers start at 1 and follow the order of the
+//! links. The first interface of a host is `eth0`.
 
 mod build;
 mod builtin;
@@ -32,7 +32,8 @@ impl Topology {
 
     /// A built-in topology, or the topology file of that name.
     ///
-    /// What ends in `.toml` or contains a `/` is a file; everything else is a built-in.
+    /// A specification that ends in `.toml` or contains a `/` is a file. Any other specification is
+    /// a built-in topology.
     pub fn load(specification: &str) -> Result<Topology> {
         if !specification.ends_with(".toml") && !specification.contains('/') {
             return Topology::builtin(specification);
@@ -42,7 +43,7 @@ impl Topology {
         Topology::from_toml(&text)
     }
 
-    /// An empty topology to add to.
+    /// Makes a builder with an empty topology.
     pub fn builder() -> TopologyBuilder {
         TopologyBuilder::default()
     }

@@ -1,4 +1,4 @@
-//! Switches, hosts and links, and what can be asked about them.
+//! The types of switches, hosts, links and topologies, with their queries.
 
 use std::net::Ipv4Addr;
 
@@ -18,7 +18,7 @@ pub struct Topology {
 /// A switch: one Open vSwitch bridge.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Switch {
-    /// Such as `s1`.
+    /// The name, such as `s1`.
     pub name: String,
     /// Datapath id, unique in the topology and never 0.
     pub dpid: u64,
@@ -27,7 +27,7 @@ pub struct Switch {
 /// A host: one network namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Host {
-    /// Such as `h1`.
+    /// The name, such as `h1`.
     pub name: String,
     /// Hardware address of `eth0`.
     pub mac: MacAddress,
@@ -40,16 +40,16 @@ pub struct Host {
 /// A link: one veth pair.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Link {
-    /// Its two ends, in the order in which they were given.
+    /// The two ends of the link, in the given order.
     pub ends: [LinkEnd; 2],
-    /// The rate in each direction; unlimited when `None`.
+    /// The rate in each direction. `None` means unlimited.
     pub rate: Option<Rate>,
 }
 
 /// One end of a link.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkEnd {
-    /// The switch or host.
+    /// The name of the switch or host.
     pub node: String,
     /// OpenFlow port number at a switch (from 1); index of the interface at a host (from 0).
     pub port: u16,
@@ -100,7 +100,7 @@ impl Topology {
         self.links.iter().flat_map(|link| &link.ends).filter(move |end| end.node == node)
     }
 
-    /// The switch and port that the host's `eth0` is linked to.
+    /// The switch and port to which the host's `eth0` is linked.
     ///
     /// `None` for an unknown host and for a host that is linked to another host.
     pub fn attachment(&self, host: &str) -> Option<(&Switch, u16)> {
@@ -115,7 +115,7 @@ impl Topology {
         })
     }
 
-    /// Whether the switches and their links contain a loop, so that flooding would never end.
+    /// Whether the switches and their links contain a loop, in which flooding would never end.
     pub fn has_loop(&self) -> bool {
         let mut group: Vec<usize> = (0..self.switches.len()).collect();
         let position = |name: &str| self.switches.iter().position(|switch| switch.name == name);
@@ -133,14 +133,14 @@ impl Topology {
         false
     }
 
-    /// The node's name that is nearest to `name`, for error messages.
+    /// The node name most similar to `name`, for error messages.
     pub(crate) fn nearest_node(&self, name: &str) -> Option<String> {
         let names =
             self.switches.iter().map(|s| &*s.name).chain(self.hosts.iter().map(|h| &*h.name));
         crate::names::nearest(name, names).map(str::to_owned)
     }
 
-    /// The error that names `name` as unknown, with a suggestion.
+    /// The error for the unknown node `name`, with a suggestion.
     pub(crate) fn unknown(&self, name: &str) -> Error {
         Error::NoSuchNode { name: name.to_owned(), suggestion: self.nearest_node(name) }
     }

@@ -19,7 +19,7 @@ impl MacAddress {
         MacAddress([0, 0, a, b, c, d])
     }
 
-    /// Whether a host may have it: neither a group address nor all zero.
+    /// Whether a host may have the address, which is neither a group address nor all zero.
     pub fn is_host_address(self) -> bool {
         self.0[0] & 1 == 0 && self.0 != [0; 6]
     }
@@ -77,12 +77,12 @@ pub struct Rate {
 const UNITS: [(&str, u64); 4] =
     [("Gbit", 1_000_000_000), ("Mbit", 1_000_000), ("kbit", 1_000), ("bit", 1)];
 
-/// What HTB can still schedule sensibly.
+/// The minimum and maximum rate that HTB can schedule, in bits per second.
 const SLOWEST: u64 = 8_000;
 const FASTEST: u64 = 400_000_000_000;
 
 impl Rate {
-    /// That many bits per second; between 8 kbit/s and 400 Gbit/s.
+    /// Makes a rate of that number of bits per second, between 8 kbit/s and 400 Gbit/s.
     pub fn from_bits_per_second(bits_per_second: u64) -> Result<Rate, Error> {
         if !(SLOWEST..=FASTEST).contains(&bits_per_second) {
             return Err(Error::topology(format!(
