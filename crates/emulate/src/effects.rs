@@ -25,7 +25,7 @@ pub struct Outcome {
     pub disconnect: bool,
 }
 
-/// The reason for a PACKET_IN (`OFPR_*` of 1.3; 1.0 has the first two).
+/// The reason for a PACKET_IN (`OFPR_*` of 1.3). 1.0 has the first two reasons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketInReason {
     /// No entry matched, or the table-miss entry matched.

@@ -4,7 +4,7 @@
 //!
 //! [`Switch`] is a complete switch of OpenFlow 1.0 and 1.3 without sockets and without a clock. The
 //! switch has flow tables that match packets, actions that rewrite packets, groups, meters, buffers
-//! and statistics. Its error codes are those of Open vSwitch. A test can plant a [`Fault`].
+//! and statistics. The error codes are those of Open vSwitch. A test can plant a [`Fault`].
 //! [`ServiceTime`] is the CPU time that a slow switch needs for a message.
 //!
 //! ```
@@ -39,7 +39,7 @@
 //! - [`scripted`] has peers that a test scripts message by message;
 //! - [`frame`](mod@frame) builds and edits frames (the module of the crate `flowspace`).
 //!
-//! Start reading in `switch.rs`; then `dispatch.rs` (sessions), `pipeline.rs` (packets),
+//! Start reading in `switch.rs`. Then read `dispatch.rs` (sessions), `pipeline.rs` (packets),
 //! `datapath.rs` (commands), `v10` and `v13` (the wire).
 
 mod action;

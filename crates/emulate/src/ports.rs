@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::frame::build::Mac;
 
-/// Configuration bits of a port (1.3's `OFPPC_*`; 1.0 has the same and some more).
+/// Configuration bits of a port (`OFPPC_*`). 1.0 has all bits of 1.3 and some more.
 pub mod config {
     /// The port is administratively down.
     pub const PORT_DOWN: u32 = 1 << 0;

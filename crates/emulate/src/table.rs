@@ -7,7 +7,7 @@ use flowspace::{Classifier, EntryId, Key, Match};
 
 use crate::action::Instructions;
 
-/// Flags of a flow entry (1.3's `OFPFF_*`; the first two are also 1.0's).
+/// Flags of a flow entry (`OFPFF_*` of 1.3). 1.0 has the first two flags, too.
 pub mod flags {
     /// The switch sends FLOW_REMOVED when the entry is removed.
     pub const SEND_FLOW_REM: u16 = 1 << 0;

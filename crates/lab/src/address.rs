@@ -44,7 +44,7 @@ impl ControlLink {
     }
 }
 
-/// The first control link whose name and addresses are free in the caller's namespace.
+/// Finds the first control link with a name and addresses that are free in the caller's namespace.
 ///
 /// `_turn` proves that no other process chooses at the same time.
 pub(crate) fn free_control_link(_turn: &Turn) -> Result<ControlLink> {

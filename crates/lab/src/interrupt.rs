@@ -1,5 +1,5 @@
-//! A request to end work on a lab early. The signal handler sets the request. The owner of a lab checks it between
-//! steps, and takes the lab down.
+//! A request to end work on a lab early. The signal handler sets the request. The owner of a lab checks the request
+//! between steps, and takes the lab down.
 
 use std::fmt;
 use std::sync::Arc;

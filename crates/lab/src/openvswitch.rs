@@ -21,7 +21,7 @@ use crate::requirements::schema;
 
 const SERVER: &str = "ovsdb-server";
 const DAEMON: &str = "ovs-vswitchd";
-/// The maximum time of a transaction until ovs-vswitchd has executed it.
+/// The maximum time that ovs-vswitchd may need for a transaction.
 const TRANSACTION: Duration = Duration::from_secs(60);
 const PATIENCE: Duration = Duration::from_secs(3);
 

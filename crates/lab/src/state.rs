@@ -1,7 +1,7 @@
 //! Stores the state of labs in a folder: the existing labs, and everything that each lab made.
 //!
 //! ```text
-//!   STATE/NAME/lab.json     what is (to be) made: written before anything is
+//!   STATE/NAME/lab.json     the list of the parts, written before any part is made
 //!   STATE/NAME/openvswitch/ the private Open vSwitch
 //! ```
 //!

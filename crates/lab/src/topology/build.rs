@@ -119,7 +119,7 @@ impl TopologyBuilder {
         Ok(self)
     }
 
-    /// Links two nodes; each end takes its node's next port.
+    /// Links two nodes. Each end uses the next port of its node.
     pub fn link(&mut self, a: &str, b: &str, rate: Option<Rate>) -> Result<&mut Self> {
         if a == b {
             return Err(Error::topology(format!("a link joins {a:?} to itself")));

@@ -25,7 +25,7 @@ impl Topology {
         builtin::parse(specification)
     }
 
-    /// Reads a topology file; errors carry the line and, for a misspelt key, a suggestion.
+    /// Reads a topology file. Errors have the line and, for a misspelt key, a suggestion.
     pub fn from_toml(text: &str) -> Result<Topology> {
         file::parse(text)
     }

@@ -1,6 +1,6 @@
 //! Draws boxes, dots with bars, and bars by category. Marks are side by side if the names of the
-//! categories fit below them. Else marks are in rows with the names before them, so names never
-//! overlap.
+//! categories fit below them. Otherwise marks are in rows with the names before them, so names
+//! never overlap.
 
 use super::axis::{Axis, Scale};
 use super::canvas::{Anchor, Canvas, Stroke, Text};
