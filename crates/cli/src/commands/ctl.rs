@@ -28,9 +28,9 @@ use std::io::Read;
 use std::path::PathBuf;
 use tell::Tell;
 
-/// See tenants, switches and flow tables, and change tenants' networks, while `weir serve` runs
+/// Show tenants, switches and flow tables of a running `weir serve`, and change tenants' networks
 ///
-/// Each change is one transaction: all of it is done, or nothing and the reasons are said. A port is written as
+/// Each change is one transaction: Weir makes the whole change, or refuses the change with the reasons. A port is written as
 /// "DPID port NUMBER", or "DPID port LOCAL". Exit status 0: done; 1: refused, nothing was changed; 2: wrong arguments; 3: no answer.
 #[derive(Args)]
 #[command(after_help = "\
@@ -48,11 +48,11 @@ Example:
 
 See docs/ctl.md and docs/networks.md.")]
 pub struct Ctl {
-    /// Where `weir serve` has its REST interface ([listen] api): IP:PORT, https://HOST:PORT or unix:PATH [default: what WEIR_API
-    /// says in the environment, else the socket /run/weir/api.sock if it is there, else 127.0.0.1:8080]
+    /// The address of the REST interface of `weir serve` ([listen] api): IP:PORT, https://HOST:PORT or unix:PATH [default: the
+    /// environment variable WEIR_API, else the socket /run/weir/api.sock if it exists, else 127.0.0.1:8080]
     #[arg(long, value_name = "WHERE", global = true, conflicts_with = "config")]
     api: Option<Endpoint>,
-    /// The configuration file of `weir serve`, which says where that is
+    /// The configuration file of `weir serve`, with the address of the REST interface
     #[arg(long, value_name = "FILE", global = true)]
     config: Option<PathBuf>,
     #[command(flatten)]
@@ -67,10 +67,10 @@ pub struct Ctl {
 /// Who asks, and whom that one trusts.
 #[derive(Args)]
 struct Account {
-    /// A file with the token of an account [default: what WEIR_TOKEN says in the environment, else no account]
+    /// A file with the token of an account [default: the environment variable WEIR_TOKEN, else no account]
     #[arg(long, value_name = "FILE", global = true)]
     token_file: Option<PathBuf>,
-    /// Certificates of the authority that signs for Weir, PEM; https:// needs it
+    /// Certificates of the authority that signed Weir's certificate, PEM; https:// needs these
     #[arg(long, value_name = "FILE", global = true)]
     ca: Option<PathBuf>,
     /// The private key of a client's certificate, PEM
@@ -93,7 +93,7 @@ enum Command {
         tenant: String,
         /// A datapath id, as the tenant sees it or as the switch has it, or a name in [[switches]]
         switch: String,
-        /// Print what stands for the entries on the switch
+        /// Print the rules on the switch for these entries
         #[arg(long)]
         physical: bool,
     },
@@ -101,15 +101,15 @@ enum Command {
     Controllers,
     /// List how many rules each tenant may have on each switch, and why
     Limits,
-    /// List what was refused, by tenant, switch and reason
+    /// List the numbers of refused requests, by tenant, switch and reason
     Refusals,
-    /// Print where a packet goes and why, without sending one
+    /// Print the path of a packet, with the reasons, without sending a packet
     Trace {
-        /// The tenant, as which sees it the switch and the port are named; "any": a physical switch, whose ever the packet is
+        /// The tenant, whose names of the switch and the port are used; "any": a physical switch, with the packets of all tenants
         tenant: String,
         /// A datapath id, as the tenant sees it or as the switch has it, or a name in [[switches]]
         switch: String,
-        /// The packet, in the syntax of `ovs-appctl ofproto/trace`; in_port has to be there
+        /// The packet, in the syntax of `ovs-appctl ofproto/trace`; in_port is required
         flow: String,
     },
     /// Print a tenant's last refused requests, and why they were refused
@@ -119,12 +119,12 @@ enum Command {
     },
     /// List all networks
     Networks,
-    /// Show a tenant's network, and where it lies
+    /// Show a tenant's network, and its place in the physical network
     Show {
         /// The tenant
         tenant: String,
     },
-    /// Make a tenant's network what a JSON file says ("-": stdin)
+    /// Replace a tenant's network by the network in a JSON file ("-": stdin)
     Set {
         /// The tenant
         tenant: String,
@@ -142,20 +142,20 @@ enum Command {
         #[command(flatten)]
         how: How,
     },
-    /// Add a part, or change the one that is there: what is not said of it stays as it is
+    /// Add a part, or change an existing part: properties without an option stay the same
     Add {
         /// The tenant
         tenant: String,
         #[command(subcommand)]
         part: New,
     },
-    /// Make a part work
+    /// Start a part: it forwards packets
     Start(One),
-    /// Make a part stop working; it keeps its place
+    /// Stop a part: it forwards no packets, and keeps its bandwidth and paths
     Stop(One),
     /// Remove a part
     Remove(One),
-    /// Make, list and revoke tokens, by which accounts are known
+    /// Make, list and revoke the tokens of accounts
     Token {
         #[command(subcommand)]
         what: token::What,
@@ -165,16 +165,16 @@ enum Command {
         #[command(subcommand)]
         what: pin::What,
     },
-    /// Write a backup of the state folder, as it is now, for `weir serve --restore`
+    /// Write a backup of the present state, for `weir serve --restore`
     Backup {
-        /// The file, which must not be there yet
+        /// The file, which must not exist
         file: PathBuf,
     },
 }
 
 #[derive(Args)]
 struct How {
-    /// Say what would change, and change nothing
+    /// Print the effect of the change, and change nothing
     #[arg(long)]
     dry_run: bool,
 }

@@ -4,7 +4,7 @@ mod simulate;
 
 use crate::exit::Exit;
 
-/// Reckon with the physical network as a whole
+/// Simulate tenants' paths in the physical network
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:

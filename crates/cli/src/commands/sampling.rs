@@ -24,7 +24,7 @@ use sampling::Error;
 /// Plan traffic sampling across servers so that most is seen and no user traffic suffers
 ///
 /// Servers that have capacity to spare process samples of those that have none. The model is that of "Collaborative
-/// Traffic Measurement in Virtualized Data Center Networks" (2019). stdout is the result, stderr the talk.
+/// Traffic Measurement in Virtualized Data Center Networks" (2019). stdout is the result, stderr the progress.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:

@@ -29,8 +29,8 @@ use std::{fs, process};
 /// Run the hypervisor between switches and tenants' controllers
 ///
 /// Switches connect to Weir, Weir connects to each tenant's controllers, and each controller sees only its tenant's
-/// slice. SIGHUP, or a change of the file, takes a new configuration over without cutting anybody off; SIGINT and
-/// SIGTERM end it and leave the rules on the switches; a second one ends it at once.
+/// slice. SIGHUP, or a change of the file, applies a new configuration without closing connections. SIGINT and
+/// SIGTERM end Weir and leave the rules on the switches; a second signal ends Weir at once.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:
@@ -41,30 +41,30 @@ See docs/serve.md, docs/configuration.md and docs/metrics.md.")]
 pub struct Serve {
     /// Configuration file
     config: PathBuf,
-    /// Keep state here, so that a restart loses and repeats no tenant's rule [default: in memory]
+    /// Keep the state in this folder, so that a restart loses no tenant's rule [default: in memory]
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
-    /// Fill the folder of --state, in which there is none, from a backup that `weir ctl backup` made
+    /// Fill the empty folder of --state from a backup that `weir ctl backup` made
     #[arg(long, value_name = "FILE", requires = "state")]
     restore: Option<PathBuf>,
     /// Event loops, 1 to 256 [default: one per core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: Option<u16>,
-    /// Make the state in the folder of --state, in which there is none, in the place of a lost one, by the number that the log tells
+    /// Make a new state in the empty folder of --state from the rules on the switches, for the installation with this number (see the log)
     ///
-    /// The rules on switches stay, and tenants' entries are made of them. See docs/serve.md.
+    /// The rules stay on the switches, and Weir makes tenants' entries of the rules. See docs/serve.md.
     #[arg(long, value_name = "ID", value_parser = installation, requires = "state")]
     #[arg(conflicts_with_all = ["restore", "take_over"])]
     adopt: Option<Installation>,
-    /// Delete the rules that another installation of Weir has left on switches, by the number that the log tells
+    /// Delete the rules that the installation of Weir with this number (see the log) has left on switches
     ///
-    /// Without this they are left where they are. See docs/serve.md.
+    /// Without this option such rules stay. See docs/serve.md.
     #[arg(long, value_name = "ID", value_parser = installation)]
     take_over: Option<Installation>,
-    /// How log lines look
+    /// The format of log lines
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     log_format: LogFormat,
-    /// Write the process id here once switches can connect; removed at the end
+    /// Write the process id to this file as soon as switches can connect; Weir removes the file at the end
     #[arg(long, value_name = "FILE")]
     pid_file: Option<PathBuf>,
 }

@@ -5,10 +5,10 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Where labs are remembered.
+/// The folder with the files of labs.
 #[derive(clap::Args)]
 pub struct State {
-    /// Where labs are remembered [default: /run/weir/labs]
+    /// The folder with the files of labs [default: /run/weir/labs]
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
 }
