@@ -42,38 +42,38 @@ pub struct Agent {
     /// The file that names all agents and VNICs
     #[arg(value_name = "CONFIG", conflicts_with = "lab")]
     config: Option<PathBuf>,
-    /// Which of the file's agents this is [default: the only one]
+    /// The name of this agent in the file [default: the only one]
     #[arg(long, value_name = "NAME", requires = "config")]
     name: Option<String>,
     /// Serve the hosts of that lab, each host's eth0 a VNIC
     #[arg(long, value_name = "LAB")]
     lab: Option<String>,
-    /// A host's bandwidth, and whose it is; may be repeated [default: every host, at its link's rate, of one tenant]
+    /// A host's bandwidth, and its tenant; may be repeated [default: every host, at its link's rate, of one tenant]
     #[arg(long, value_name = "HOST=RATE[@TENANT]", value_parser = of_lab::host_rate, requires = "lab")]
     vnic: Vec<of_lab::HostRate>,
-    /// Tell Weir, its `[agents] listen`, what the lab's VNICs send; it calls this agent `agent`
+    /// Report the rates of the lab's VNICs to Weir at this address (`[agents] listen`), as the agent `agent`
     #[arg(long, value_name = "ADDRESS", requires = "lab", requires = "key")]
     report: Option<std::net::SocketAddr>,
-    /// The file with the key that Weir has, too
+    /// The file with the key that Weir and its agents share
     #[arg(long, value_name = "FILE", requires = "report")]
     key: Option<PathBuf>,
     /// The folder of labs' files, as for `weir lab`
     #[arg(long, value_name = "DIR", requires = "lab")]
     state: Option<PathBuf>,
-    /// Print what every VNIC sends and receives, so often
+    /// Print the rates of every VNIC at this interval
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     every: Option<f64>,
-    /// Stop after so many seconds, 0.1 to 86400 [default: at Ctrl-C]
+    /// Seconds until the end, 0.1 to 86400 [default: at Ctrl-C]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     seconds: Option<f64>,
     /// Print JSON, one object per line
     #[arg(long)]
     json: bool,
-    /// Sample as `weir sampling run` says, which starts this on each server: orders come by stdin, reports go to stdout.
-    /// When stdin ends, or says nothing for ten seconds, all is as it was
+    /// Run as the sampler that `weir sampling run` starts on each server: commands come by stdin, reports go to stdout.
+    /// When stdin ends, or has nothing for ten seconds, the sampler restores the state from before
     #[arg(long, conflicts_with_all = ["config", "lab", "every", "seconds", "json", "guard"])]
     sampling: bool,
-    /// Be the process beside an agent, which tells by stdin what to do if it is killed
+    /// Run as the guard of an agent: stdin has the steps for the case that the agent is killed
     #[arg(long, hide = true, conflicts_with_all = ["config", "lab"])]
     guard: bool,
 }

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 ///
 /// Two tenants with two hosts each on a private Open vSwitch, each with its own controller, and `weir serve` between:
 /// who reaches whom, what a tenant may not do, and what Weir costs in latency. Without root or Open vSwitch, the same on
-/// an emulated switch. It leaves nothing behind but the results. Exit status 0: all was as it should be; 1: not all.
+/// an emulated switch. It leaves nothing behind but the results. Exit status 0: every check passed; 1: a check failed.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:
@@ -19,10 +19,10 @@ Example:
 
 See docs/demo.md.")]
 pub struct Demo {
-    /// Where the results go: the page report.html, its data, and this output
+    /// The folder for the results: the page report.html, its data, and this output
     #[arg(long, value_name = "DIR", default_value = "weir-demo", value_parser = crate::out::folder)]
     out: PathBuf,
-    /// Keep the configuration files and logs as well, in DIR/work
+    /// Also keep the configuration files and logs, in DIR/work
     #[arg(long)]
     keep: bool,
     /// Measure for a few seconds only

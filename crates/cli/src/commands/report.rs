@@ -62,16 +62,16 @@ struct Compare {
     /// Results directories (or their result.json, or result.json.gz), at least two
     #[arg(required = true, num_args = 2..)]
     results: Vec<PathBuf>,
-    /// Only metrics of this name, such as p50_us; several times for several
+    /// Only metrics of this name, such as p50_us; may be repeated
     #[arg(long = "metric", value_name = "NAME")]
     metrics: Vec<String>,
-    /// Show also what shows no difference
+    /// Also show metrics without a difference
     #[arg(long)]
     all: bool,
-    /// Print CSV: all that was compared, in plain numbers
+    /// Print CSV: all comparisons, in plain numbers
     #[arg(long)]
     csv: bool,
-    /// Print JSON: all that was compared, and what only one of the results has
+    /// Print JSON: all comparisons, and the points that only one result has
     #[arg(long, conflicts_with = "csv")]
     json: bool,
     /// Write compare.json, compare.csv and, for each metric that differs, figures/METRIC.svg and .png here

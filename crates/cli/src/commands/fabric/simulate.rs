@@ -35,7 +35,7 @@ pub struct Simulate {
     /// Into how many virtual interfaces a server is divided, each 1 to 64; each server draws one of these
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',', default_value = "2,4,8", value_parser = clap::value_parser!(u8).range(1..=64))]
     vnics: Vec<u8>,
-    /// Rate of links that have none of their own
+    /// The rate of links without a rate of their own
     #[arg(long, value_name = "RATE", default_value = "10Gbit")]
     rate: Rate,
     /// How long a tenant's job lasts on average, in seconds, 0.1 to 86400; then it sends to others
@@ -56,13 +56,13 @@ pub struct Simulate {
     /// Runs, each with a seed of its own, 1 to 1000 [default: 3]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
     runs: Option<u16>,
-    /// What random choices are drawn from
+    /// The seed of random choices
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
     /// The linear program for the optimum is solved up to so many variables
     #[arg(long, value_name = "N", default_value_t = 3_000, value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     variables: u32,
-    /// One run of 10 s: for a look
+    /// One run of 10 s: a quick look
     #[arg(long)]
     quick: bool,
     #[command(flatten)]

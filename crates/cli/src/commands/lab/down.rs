@@ -5,7 +5,7 @@ use crate::exit::Exit;
 use lab::Lab;
 use std::io::Write;
 
-/// Remove a network and whatever still runs in it
+/// Remove a network, and end all programs that run in it
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  weir lab down --lab lab1")]
 pub struct Down {

@@ -20,7 +20,7 @@ pub struct Iperf {
     /// How long, 1 to 3600
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=3600))]
     seconds: u64,
-    /// Send UDP at this rate, such as 10Mbit, instead of TCP as fast as it goes
+    /// Send UDP at this rate, such as 10Mbit, instead of TCP without a limit
     #[arg(long, value_name = "RATE")]
     udp: Option<Rate>,
     /// Print iperf3's own JSON

@@ -19,7 +19,7 @@ pub struct PingAll {
     /// Seconds to wait for an answer, 0.001 to 3600
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
     timeout: Duration,
-    /// Requests that a silent pair gets, 1 to 100
+    /// Requests to a pair of hosts without an answer, 1 to 100
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=100))]
     attempts: u16,
     /// Print a JSON list of pairs

@@ -9,7 +9,7 @@ use lab::{Controller, Datapath, FailMode, Lab, Options, Protocol, Rate, Topology
 use std::io::Write;
 use std::time::Duration;
 
-/// Make a network; it stays until `weir lab down`
+/// Make a network, which stays until `weir lab down`
 ///
 /// TOPOLOGY is a file (*.toml, see docs/lab.md) or one of: single,HOSTS; linear,SWITCHES or linear,SWITCHES,HOSTS; tree,DEPTH,FANOUT;
 /// leafspine,LEAVES,SPINES,HOSTS; fattree,K; isolation2013. Hosts are h1, h2, ... at 10.0.0.1, 10.0.0.2, ...; switches
@@ -27,28 +27,28 @@ pub struct Up {
     /// The lab's name [default: the first free of lab1, lab2, ...]
     #[arg(long = "lab", alias = "name", value_name = "NAME")]
     name: Option<String>,
-    /// Where a controller is, such as tcp:127.0.0.1:6653; several times for several
+    /// The address of a controller, such as tcp:127.0.0.1:6653; may be repeated
     #[arg(long = "controller", value_name = "tcp:HOST:PORT|ssl:HOST:PORT")]
     controllers: Vec<Controller>,
     /// OpenFlow versions that the switches offer, such as 1.0,1.3 [default: Open vSwitch's]
     #[arg(long, value_name = "VERSIONS", value_delimiter = ',')]
     protocols: Vec<Protocol>,
-    /// By what switches forward
+    /// The datapath of the switches
     #[arg(long, value_name = "KIND", default_value = "netdev")]
     datapath: Kind,
     /// What switches do without their controller [default: secure with --controller, else standalone]
     #[arg(long, value_name = "MODE")]
     fail_mode: Option<Mode>,
-    /// Queues 0, 1, ... at every port of the switches, by the most that each lets through, such as 10Mbit,1Mbit
+    /// The maximum rates of queues 0, 1, ... at every port of the switches, such as 10Mbit,1Mbit
     #[arg(long, value_name = "RATES", value_delimiter = ',')]
     queues: Vec<Rate>,
-    /// Tell every host all others' hardware addresses, so that there is no ARP
+    /// Give every host the hardware addresses of all other hosts, so that there is no ARP
     #[arg(long)]
     static_arp: bool,
-    /// Leave IPv6 on in the hosts, which then talk unasked
+    /// Leave IPv6 on in the hosts, which then send packets by themselves
     #[arg(long)]
     ipv6: bool,
-    /// Wait so many seconds for the switches to reach their controllers
+    /// Seconds to wait until all switches have connected to their controllers
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3600))]
     wait: Option<u64>,
     #[command(flatten)]
@@ -57,7 +57,7 @@ pub struct Up {
 
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum Mode {
-    /// Drop what no flow forwards
+    /// Drop packets that match no flow entry
     Secure,
     /// Learn addresses like an ordinary switch
     Standalone,
@@ -65,9 +65,9 @@ enum Mode {
 
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum Kind {
-    /// Open vSwitch's program itself, on any kernel
+    /// The userspace datapath of Open vSwitch, on any kernel
     Netdev,
-    /// The kernel, by its module openvswitch: faster, where there is one
+    /// The kernel module openvswitch: faster, if the kernel has the module
     System,
 }
 

@@ -19,7 +19,7 @@ impl State {
     }
 }
 
-/// Which lab.
+/// The lab.
 #[derive(clap::Args)]
 pub struct Which {
     /// The lab's name [default: the only one]

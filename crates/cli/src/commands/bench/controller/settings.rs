@@ -59,7 +59,7 @@ pub(super) struct Settings {
     /// The most flow entries that are tried, 1 to 1000000
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     most_flows: u32,
-    /// What random choices are drawn from
+    /// The seed of random choices
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
 }
