@@ -27,6 +27,7 @@ const GLOSSARY: &[(&[&str], &str)] = &[
     (&["nobody's"], "without an owner"),
     (&["pardon", "pardoned"], "keep"),
     (&["port of entry", "ports of entry"], "ingress port"),
+    (&["puppet", "puppets"], "scripted peer"),
     (&["spoken of"], "described"),
     (&["stand behind", "stands behind"], "is ordered behind"),
     (&["taken back", "takes back", "take back"], "restored"),
