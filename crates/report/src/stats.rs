@@ -70,8 +70,8 @@ pub fn jain(values: &[f64]) -> Option<f64> {
     (squares > 0.0).then(|| sum * sum / (values.len() as f64 * squares))
 }
 
-/// The 97.5 % quantile of Student's t for `freedom` degrees of freedom. A value below 1 counts as
-/// 1. Up to 30 the quantile is from a table. Above 30 the quantile is from the Cornish-Fisher
+/// The 97.5 % quantile of Student's t for `freedom` degrees of freedom. A value below one counts as
+/// one. Up to 30 the quantile is from a table. Above 30 the quantile is from the Cornish-Fisher
 /// expansion, which is exact to four digits there.
 #[must_use]
 pub fn student_t975(freedom: f64) -> f64 {
