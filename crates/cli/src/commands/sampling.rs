@@ -4,11 +4,11 @@
 //! traffic matrix), [`simulate`] (the gain of collaboration, after the 2019 paper), [`filters`] (the `tc` commands of a
 //! plan), [`sample`] (sFlow samples of one interface), [`collect`] (estimates from samples) and [`run`] (the closed
 //! loop over servers; `weir agent` is the part on each server). Code that the subcommands share: [`options`], [`text`]
-//! and [`collector_text`].
+//! and [`collector_output`].
 
 pub mod calibrate;
 mod collect;
-mod collector_text;
+mod collector_output;
 mod filters;
 mod options;
 mod plan;

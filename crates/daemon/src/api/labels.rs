@@ -91,7 +91,7 @@ impl Events {
     pub(super) fn new(label_feed: LabelFeed, tenant: TenantId, listener: Listener) -> Events {
         let (sender, events) = mpsc::channel(WAITING);
         tokio::spawn(async move {
-            let mut told = label_feed.listen();
+            let mut sent = label_feed.listen();
             let mut repeat = true;
             loop {
                 if std::mem::take(&mut repeat) {
@@ -102,12 +102,12 @@ impl Events {
                     }
                 }
                 let next = tokio::select! {
-                    next = told.recv() => next,
+                    next = sent.recv() => next,
                     () = sender.closed() => return,
                 };
                 match next {
-                    Ok(told) if told.tenant == tenant => {
-                        let label = LabelOf::new(told.port, told.label);
+                    Ok(sent) if sent.tenant == tenant => {
+                        let label = LabelOf::new(sent.port, sent.label);
                         if sender.send(event("label", &label)).await.is_err() {
                             return;
                         }

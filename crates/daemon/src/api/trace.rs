@@ -153,8 +153,8 @@ fn trace(
     let status = StatusCode::NOT_FOUND;
     match found {
         Ok(journey) => {
-            let reader = words::Reader { tenant: caller.reach.tenant(), config: &config };
-            Json(reader.describe(&flow, &journey)).into_response()
+            let view = words::View { tenant: caller.reach.tenant(), config: &config };
+            Json(view.describe(&flow, &journey)).into_response()
         }
         Err(Lost::Nowhere) => error(status, NOWHERE),
         Err(Lost::NoPort) => error(status, &format!("the switch has no port {port} there")),

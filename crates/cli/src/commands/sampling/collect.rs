@@ -1,6 +1,6 @@
 //! Runs an sFlow v5 collector that estimates the traffic from the samples, with error bounds (`weir sampling collect`).
 
-use super::collector_text;
+use super::collector_output;
 use crate::exit::Exit;
 use crate::signals;
 use agent::{Collector, Limits, Tenant};
@@ -78,9 +78,9 @@ impl Collect {
         }
         let mut stdout = std::io::stdout().lock();
         if self.json {
-            writeln!(stdout, "{:#}", collector_text::json(&collector, self.flows))?;
+            writeln!(stdout, "{:#}", collector_output::json(&collector, self.flows))?;
         } else {
-            write!(stdout, "{}", collector_text::text(&collector, self.flows))?;
+            write!(stdout, "{}", collector_output::text(&collector, self.flows))?;
         }
         Ok(Exit::Success)
     }

@@ -1,6 +1,6 @@
 //! Runs the closed loop on real servers (`weir sampling run`). The steps of the loop are in `sampling_loop`.
 
-use super::collector_text;
+use super::collector_output;
 use super::text::{percent, read};
 use crate::exit::Exit;
 use crate::signals;
@@ -173,10 +173,11 @@ impl Run {
                 })
             };
             let plans: Vec<Value> = verdicts.iter().map(verdict).collect();
-            let collected = driver.with_collector(|collector| collector_text::json(collector, 10));
+            let collected =
+                driver.with_collector(|collector| collector_output::json(collector, 10));
             json!({ "plans": plans, "collected": collected }).to_string() + "\n"
         } else {
-            driver.with_collector(|collector| collector_text::text(collector, 10))
+            driver.with_collector(|collector| collector_output::text(collector, 10))
         };
         write!(std::io::stdout().lock(), "{text}")?;
         driver.stop()?;

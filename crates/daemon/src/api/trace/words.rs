@@ -12,14 +12,14 @@ use crate::dpid::Dpid;
 /// The columns of a terminal.
 const WIDTH: usize = 80;
 
-/// The reader of the trace.
-pub(super) struct Reader<'a> {
+/// The view of the reader of a trace: an operator, or a tenant.
+pub(super) struct View<'a> {
     /// The tenant, which sees only its own entries and ports, and no rules, switches or ports of others.
     pub(super) tenant: Option<&'a str>,
     pub(super) config: &'a Config,
 }
 
-impl Reader<'_> {
+impl View<'_> {
     pub(super) fn describe(&self, flow: &Match, journey: &Journey) -> Trace {
         let hops: Vec<Hop> = journey.hops.iter().map(|visited| self.hop(visited)).collect();
         let mut ends: Vec<String> = Vec::new();
