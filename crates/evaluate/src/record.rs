@@ -73,7 +73,7 @@ pub struct Record {
     found: HashSet<(String, String)>,
 }
 
-/// The most samples of one metric that are stored; further samples are discarded.
+/// The most samples of one metric that are stored. Further samples are discarded, and a finding says so.
 const MAX_SAMPLES: usize = 1_000_000;
 /// The most findings that are stored.
 const MAX_FINDINGS: usize = 1_000;
@@ -97,6 +97,11 @@ impl Record {
         if let Some((_, _, samples)) = metrics.get_mut(name) {
             if samples.len() < MAX_SAMPLES {
                 samples.push(value);
+            } else {
+                let text = format!(
+                    "{name} has more than {MAX_SAMPLES} samples in one case: the later ones are left out"
+                );
+                self.finding("samples-discarded", text);
             }
         } else {
             metrics.insert(name.to_owned(), (unit.to_owned(), better, vec![value]));
@@ -198,5 +203,18 @@ mod tests {
         assert_eq!(points[0].mean("barrier_us"), Some(2.0));
         assert_eq!((histograms.len(), record.findings().len()), (1, 1));
         assert_eq!(record.samples(&case, "barrier_us"), [1.0, 3.0]);
+    }
+
+    #[test]
+    fn samples_beyond_the_bound_are_a_finding() {
+        let mut record = Record::default();
+        let case = Case::new();
+        (0..MAX_SAMPLES).for_each(|_| record.sample(&case, Measure::us("rtt_us"), 1.0));
+        assert!(record.findings().is_empty());
+        record.sample(&case, Measure::us("rtt_us"), 2.0);
+        record.sample(&case, Measure::us("rtt_us"), 2.0);
+        assert_eq!(record.samples(&case, "rtt_us").len(), MAX_SAMPLES);
+        assert_eq!(record.findings().len(), 1);
+        assert!(record.findings()[0].text.starts_with("rtt_us has more than 1000000 samples"));
     }
 }
