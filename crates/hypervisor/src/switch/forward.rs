@@ -113,8 +113,8 @@ impl Switch {
     }
 
     /// Step 6: the messages that each tenant loses when the connection to the switch ends, by message type. These are the
-    /// requests that Weir has not carried out, and the waiting messages that change no table. Changes of tables are not
-    /// lost: the store has them.
+    /// requests that Weir has not carried out or has carried out for a part of the entries, and the waiting messages that
+    /// change no table. Changes of tables are not lost: the store has them.
     pub fn lost(&self) -> impl Iterator<Item = (TenantId, [u64; TYPES])> {
         self.tenants.indices().map(|tenant| {
             let waiting = self.session.queues().of(tenant).waiting();
@@ -125,6 +125,9 @@ impl Switch {
             let mut lost = [0; TYPES];
             for message in messages.map(|(_, message)| message).chain(self.inbox.waiting(tenant)) {
                 frame::type_(message).into_iter().for_each(|type_| count(&mut lost, type_));
+            }
+            if self.operations.has_bulk(tenant) {
+                count(&mut lost, MessageType::FLOW_MOD.0);
             }
             (self.tenants[tenant].id, lost)
         })

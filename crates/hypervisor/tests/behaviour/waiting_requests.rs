@@ -252,3 +252,30 @@ fn what_waits_when_the_switch_goes_is_lost_and_counted_unless_it_changes_tables(
         assert!(lost(&world).is_empty());
     }
 }
+
+/// The store has the changed part of the entries. So the request is neither carried out nor refused.
+#[test]
+fn a_modify_of_which_a_part_is_done_when_the_switch_goes_counts_as_lost() {
+    for version in VERSIONS {
+        let mut world = World::new(Setup::new(version, "red: any"));
+        let red = world.connect("red");
+        let lost = |world: &World| {
+            let (_, by_type) = world.core.lost().next().unwrap();
+            by_type[14]
+        };
+        for n in 1..=400 {
+            world.say(red, n, &format!("flow add prio={n} actions=output:1"));
+        }
+        assert_eq!(lost(&world), 0);
+        let modify = request(version, 500, "flow modify actions=output:2");
+        world.controllers[red.0].outgoing.push_back(modify);
+        world.turn(usize::MAX);
+        let changed = |world: &World| {
+            world.tenant_flows().iter().filter(|flow| flow.contains("output:2")).count()
+        };
+        assert!((1..400).contains(&changed(&world)), "{version:?}: {}", changed(&world));
+        assert_eq!(lost(&world), 1, "{version:?}");
+        world.pump();
+        assert_eq!((changed(&world), lost(&world)), (400, 0), "{version:?}");
+    }
+}
