@@ -73,11 +73,15 @@ pub enum Rejection {
     Unlisted,
     /// The datapath id is listed with another address or certificate.
     Impostor,
+    /// An auxiliary connection of a switch: Weir uses main connections only.
+    Auxiliary,
+    /// The datapath id is one of those that Weir reserves for big switches.
+    ReservedDpid,
 }
 
 impl Rejection {
     /// In the order of the discriminants.
-    pub const ALL: [Rejection; 9] = [
+    pub const ALL: [Rejection; 11] = [
         Rejection::Tls,
         Rejection::Handshake,
         Rejection::Timeout,
@@ -87,6 +91,8 @@ impl Rejection {
         Rejection::Descriptors,
         Rejection::Unlisted,
         Rejection::Impostor,
+        Rejection::Auxiliary,
+        Rejection::ReservedDpid,
     ];
 }
 

@@ -100,6 +100,8 @@ pub(super) fn rejection(why: Rejection) -> &'static str {
         Rejection::Descriptors => "descriptors",
         Rejection::Unlisted => "unlisted",
         Rejection::Impostor => "impostor",
+        Rejection::Auxiliary => "auxiliary",
+        Rejection::ReservedDpid => "reserved_dpid",
     }
 }
 

@@ -142,16 +142,17 @@ impl Shard {
         if features.auxiliary_id != 0 {
             tracing::warn!(
                 dpid = %Dpid(features.dpid),
-                "auxiliary connections are not served; the main one carries everything"
+                "an auxiliary connection of a switch was closed: Weir uses main connections only"
             );
+            self.metrics.process.rejected(Kind::Switch, Rejection::Auxiliary).increment();
             return;
         }
         if hypervisor::big_switch::is_key(features.dpid) {
             tracing::warn!(
                 dpid = %Dpid(features.dpid),
-                "datapath ids from ffff:... on are Weir's own; turned away"
+                "a switch was turned away: Weir reserves datapath ids from ffff:... on for big switches"
             );
-            self.metrics.process.rejected(Kind::Switch, Rejection::DuplicateDpid).increment();
+            self.metrics.process.rejected(Kind::Switch, Rejection::ReservedDpid).increment();
             return;
         }
         let shard = self.shard_of(features.dpid);
