@@ -224,23 +224,30 @@ impl Shard {
                 tracing::error!(shard = self.number, %error, "the event loop failed");
                 return;
             }
-            for event in &events {
-                match *event {
-                    Event::Ready(readiness) => self.ready(readiness),
-                    Event::Timer(key) => self.timer(key),
-                    Event::Woken => {}
-                }
-            }
-            while let Ok(command) = self.commands.try_recv() {
-                self.command(command);
-            }
-            self.give_turn();
-            self.finish_turn();
-            if let Some(interval) = self.coalescing.turn(self.events.now()) {
-                self.events.set_interval(interval);
-            }
+            self.turn(&events);
         }
         self.close_everything();
+    }
+
+    fn turn(&mut self, events: &[Event]) {
+        for event in events {
+            match *event {
+                Event::Ready(readiness) => self.ready(readiness),
+                Event::Timer(key) => self.timer(key),
+                Event::Woken => {}
+            }
+        }
+        while let Ok(command) = self.commands.try_recv() {
+            self.command(command);
+        }
+        self.finish_turn();
+        // A batch of one tenant's long work comes last, so that the answers to all other tenants do not wait for the batch.
+        if self.give_turn() {
+            self.finish_turn();
+        }
+        if let Some(interval) = self.coalescing.turn(self.events.now()) {
+            self.events.set_interval(interval);
+        }
     }
 
     fn command(&mut self, command: Command) {

@@ -103,14 +103,7 @@ fn a_switch_that_comes_back_waits_until_its_last_changes_are_stored() {
 fn turn(shard: &mut Shard) {
     let mut events = Vec::new();
     shard.events.wait(&mut events, Some(Duration::ZERO)).unwrap();
-    for event in events {
-        match event {
-            Event::Ready(readiness) => shard.ready(readiness),
-            Event::Timer(key) => shard.timer(key),
-            Event::Woken => {}
-        }
-    }
-    shard.finish_turn();
+    shard.turn(&events);
 }
 
 /// Weir sends ECHO_REQUEST after 5 s of silence, and closes the connection after 10 s without an answer.
@@ -301,4 +294,31 @@ fn messages_of_a_switch_that_answer_nothing_are_counted() {
     });
     let series = "weir_switch_unexpected_total{switch=\"00:00:00:00:00:00:00:07\"} 2\n";
     assert!(scraped.contains(series), "{scraped}");
+}
+
+#[test]
+fn a_switch_that_serves_no_tenant_yet_is_read_in_small_parts() {
+    let folder = Folder::new("newcomer");
+    let store = Store::open(&folder.0, store::Sync::default(), Registry::new()).unwrap();
+    let (mut shard, _) = shard(&store);
+    let (switch, mut end) = switch(7);
+    shard.load(switch);
+    let loaded = shard.commands.recv().unwrap();
+    shard.command(loaded);
+    let requests: Vec<u8> =
+        (0..4_096_u32).flat_map(|xid| [4, 2, 0, 8, 0, 0, (xid >> 8) as u8, xid as u8]).collect();
+    end.push(&requests).unwrap();
+    end.flush().unwrap();
+    let mut turns = 0;
+    let mut answered = 0;
+    while answered < 4_096 {
+        turn(&mut shard);
+        end.receive(1 << 20);
+        let before = answered;
+        while let Some(frame) = end.next_frame().unwrap() {
+            answered += usize::from(frame[1] == 3);
+        }
+        turns += 1;
+        assert!(answered - before <= 512 && turns < 100, "{answered} in {turns} turns");
+    }
 }

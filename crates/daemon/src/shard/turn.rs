@@ -10,6 +10,8 @@ use channel::{CloseReason, Connection, ReadState, Readiness, Step, TimerKey, Tok
 
 /// The most bytes read from a switch in one turn; some hundred messages.
 const SWITCH_BUDGET: usize = 32 << 10;
+/// The same for a switch that serves no tenant yet: the switch may be a stranger whose statistics never end.
+const NEWCOMER_BUDGET: usize = 4 << 10;
 /// The most bytes read from a controller in one turn: few, so that a flood delays other tenants only a little. With 4
 /// KiB, system calls take about as much time of a turn as messages.
 const CONTROLLER_BUDGET: usize = 4 << 10;
@@ -176,7 +178,7 @@ impl Shard {
         let Some(Some(session)) = self.sessions.get_mut(at) else { return };
         let Peer { connection, keepalive, token, .. } = &mut session.switch;
         connection.note(&readiness);
-        let mut left = SWITCH_BUDGET;
+        let mut left = if session.core.is_ready() { SWITCH_BUDGET } else { NEWCOMER_BUDGET };
         let over = loop {
             let received = connection.receive(left);
             left = left.saturating_sub(received.bytes);
@@ -225,15 +227,16 @@ impl Shard {
         }
     }
 
-    /// Lets one session serve a tenant that waits for its turn.
-    pub(super) fn give_turn(&mut self) {
+    /// Lets one session serve a tenant that waits for its turn. Returns whether a session had such a tenant.
+    pub(super) fn give_turn(&mut self) -> bool {
         let now = self.now();
-        let Some(at) = self.in_line.pop_front() else { return };
+        let Some(at) = self.in_line.pop_front() else { return false };
         if let Some(Some(session)) = self.sessions.get_mut(at) {
             session.core.next_turn(now);
             // The next write to the session shows whether a tenant still waits.
             self.touch(at);
         }
+        true
     }
 
     /// Writes the messages of this turn.
