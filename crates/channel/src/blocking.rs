@@ -98,7 +98,7 @@ impl Client {
                 return Ok(Some(frame.to_vec()));
             }
             let received = self.connection.receive(READ);
-            // A failure is told by the next `receive`, after the frames that came before it.
+            // A failure is returned by the next `receive`, after the frames that came before it.
             let _ = self.connection.flush();
             match received.state {
                 _ if received.bytes > 0 => {}

@@ -69,7 +69,7 @@ pub enum ReadState {
     /// The budget, or the receive buffer, was used up; there may be more. Call again after taking
     /// frames; no event will remind you.
     More,
-    /// Nothing is left to read; an event will tell when there is.
+    /// Nothing is left to read; an event comes when there is more.
     Drained,
     /// Nothing will ever come. Complete frames received before are still there to be taken.
     Closed(CloseReason),
@@ -81,7 +81,7 @@ pub enum Flushed {
     /// All is written.
     Empty,
     /// The socket takes no more now (or is still connecting, or in the TLS handshake); an event
-    /// will tell when it does.
+    /// comes when it takes more.
     Blocked,
 }
 
@@ -257,7 +257,7 @@ impl Connection {
     }
 
     /// Writes what waits, normally in one write. It works on after the peer's half-close
-    /// ([`CloseReason::PeerClosed`]); any other end is told here, and again on each call. Then
+    /// ([`CloseReason::PeerClosed`]); any other end is returned here, and again on each call. Then
     /// [`receive`](Self::receive) still gives what the peer sent before it went away.
     pub fn flush(&mut self) -> Result<Flushed, CloseReason> {
         match (&self.broken, &self.closed) {
@@ -340,7 +340,7 @@ impl Connection {
         self.incoming.capacity() + self.outgoing.capacity()
     }
 
-    /// Tells the connection about an event, which saves [`receive`](Self::receive) the read that
+    /// Gives the connection an event, which saves [`receive`](Self::receive) the read that
     /// would only say "nothing left". Optional; without it every `receive` reads to the end.
     ///
     /// Why this is sound (epoll(7), "edge-triggered"): a short read has emptied a stream socket.

@@ -22,7 +22,7 @@ pub struct Listener {
 
 impl Listener {
     /// Listens (with SO_REUSEADDR). An `ssl:` address needs `tls`. Port 0 takes a free one, which
-    /// [`address`](Self::address) tells.
+    /// [`address`](Self::address) returns.
     pub fn bind(address: &Address, tls: Option<&Tls>, options: Options) -> Result<Self, Error> {
         let tls = match (address.scheme, tls) {
             (Scheme::Tcp, _) => None,

@@ -18,7 +18,7 @@
 //! ```
 //!
 //! epoll is used edge-triggered, registered once for both directions, so a busy connection costs
-//! no system call beyond its own reads and writes. The price is that a change is told only once.
+//! no system call beyond its own reads and writes. The price is that a change is reported only once.
 //! A reader that stops before the socket is drained (because its turn's budget is used up) says so by
 //! [`EventLoop::again`], and gets another turn after everybody else had theirs.
 

@@ -74,8 +74,8 @@ pub struct SwitchFeatures {
     pub frame: Vec<u8>,
 }
 
-/// The peer failed the handshake. The frame that tells it so, if any, is in the output already:
-/// flush it, then close.
+/// The peer failed the handshake. The error message for the peer, if there is one, is in the output
+/// already: flush the output, then close.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HandshakeError {

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Two connected ends, each of which takes up to `capacity` bytes before its writer is told
+/// Two connected ends, each of which takes up to `capacity` bytes before its writer gets
 /// [`WouldBlock`](io::ErrorKind::WouldBlock).
 pub fn pair(capacity: usize) -> (MemoryStream, MemoryStream) {
     let there = Arc::new(Mutex::new(Pipe::new(capacity)));

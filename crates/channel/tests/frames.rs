@@ -6,7 +6,7 @@ use channel::{CloseReason, Connection, Flushed, Full, Options, ReadState};
 use proptest::prelude::*;
 use std::io::Write;
 
-/// A frame of this length whose body tells its number.
+/// A frame of this length whose body has its number.
 fn frame(number: u32, length: usize) -> Vec<u8> {
     let mut frame = vec![4, 2];
     frame.extend_from_slice(&(length as u16).to_be_bytes());
@@ -258,7 +258,7 @@ fn a_tls_peer_of_a_plain_endpoint_is_recognized() {
 }
 
 #[test]
-fn counters_tell_bytes_and_system_calls() {
+fn counters_count_bytes_and_system_calls() {
     let (mut connection, mut peer) = connection(1_000);
     for number in 0..5 {
         connection.push(&frame(number, 10)).unwrap();

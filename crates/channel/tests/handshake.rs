@@ -192,7 +192,7 @@ fn faults_of_the_peer() {
 }
 
 #[test]
-fn an_incompatible_peer_is_told_why_in_a_version_that_it_reads() {
+fn an_incompatible_peer_gets_the_reason_in_a_version_that_it_reads() {
     for (allowed, hello, version, theirs) in [
         (ONLY_1_3, "01 00 0008 00000007", 4, ONLY_1_0),
         (BOTH, "06 00 0010 00000007 0001 0008 00000060", 4, VersionSet(0x60)),

@@ -214,7 +214,7 @@ fn the_end_is_never_missed() {
 }
 
 #[test]
-fn a_reset_is_told() {
+fn a_reset_is_reported() {
     let mut pair = Pair::new();
     pair.ours.push(&[0; 64]).unwrap();
     pair.ours.flush().unwrap();

@@ -1,4 +1,4 @@
-//! Mutual TLS with certificates of the real `ovs-pki`: who gets in, and what the others are told.
+//! Mutual TLS with certificates of the real `ovs-pki`: who gets in, and why others do not.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 
 mod common;
@@ -20,7 +20,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 
 const WAIT: Duration = Duration::from_secs(60);
-/// A refusal must be told at once, not by a time-out.
+/// A refusal must come within this time, and not by a time-out.
 const QUICK: Duration = Duration::from_secs(20);
 
 fn listen(tls: &Tls) -> Listener {
@@ -207,7 +207,7 @@ fn a_certificate_says_whose_it_is_and_until_when() {
 }
 
 /// The switch's request signed without extensions, as old tools did: OpenSSL takes it, rustls does
-/// not. Both as our own and as a peer's (here of OpenSSL's own client), the reason is told.
+/// not. Both as our own and as a peer's (here of OpenSSL's own client), the error has the reason.
 #[test]
 fn a_version_1_certificate() {
     let Some(pki) = Pki::new("tls::a_version_1_certificate") else { return };
@@ -268,7 +268,7 @@ fn a_client_without_certificate() {
     let _ = stream.write_all(&[4, 0, 0, 8, 0, 0, 0, 1]);
     let answer = stream.read(&mut [0; 8]).unwrap_err();
 
-    assert!(answer.to_string().contains("CertificateRequired"), "the client was told: {answer}");
+    assert!(answer.to_string().contains("CertificateRequired"), "the client got: {answer}");
     let verdict = server.join().unwrap();
     assert_eq!(verdict, CloseReason::Tls(rustls::Error::NoCertificatesPresented));
     assert!(verdict.to_string().contains("the peer presented no certificate"));
@@ -329,8 +329,8 @@ fn a_tls_client_on_a_plain_port() {
 
 /// A cut below TLS is not taken for an orderly end, neither before the handshake's end nor after.
 #[test]
-fn a_cut_stream_is_told_from_an_end() {
-    let Some(pki) = Pki::new("tls::a_cut_stream_is_told_from_an_end") else { return };
+fn a_cut_stream_is_distinguished_from_an_end() {
+    let Some(pki) = Pki::new("tls::a_cut_stream_is_distinguished_from_an_end") else { return };
     let tls = load(&pki.controller());
     let listener = listen(&tls);
     let addr = listener.address().addr;

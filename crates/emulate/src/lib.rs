@@ -23,8 +23,8 @@
 //! let path = Path { eth_src: host_mac(1), eth_dst: host_mac(2), ip_src: 1, ip_dst: 2 };
 //! let journey = network.inject(0, HostIndex(0), &path.udp(1, 2, b"data"));
 //! assert_eq!(journey.packet_ins, [switch]);
-//! let told = network.take_output(switch, SessionId::MAIN);
-//! let (_, message) = v10::Message::parse(&told)?;
+//! let output = network.take_output(switch, SessionId::MAIN);
+//! let (_, message) = v10::Message::parse(&output)?;
 //! assert!(matches!(message, v10::Message::PacketIn(packet) if packet.in_port.0 == 1));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

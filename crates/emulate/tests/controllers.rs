@@ -55,8 +55,8 @@ impl Pair {
         for _ in 0..100 {
             let mut quiet = true;
             for (index, id) in self.network.switch_indices().zip(self.ids.clone()) {
-                let told = self.network.take_output(index, SessionId::MAIN);
-                let (mut rest, mut answers) = (told.as_slice(), Vec::new());
+                let output = self.network.take_output(index, SessionId::MAIN);
+                let (mut rest, mut answers) = (output.as_slice(), Vec::new());
                 while let Some(length) = openflow::frame::next(rest).unwrap() {
                     quiet = false;
                     self.controller.handle_message(0, id, &rest[..length], &mut answers);
@@ -139,10 +139,10 @@ fn every_malformed_message_is_refused_or_ignored_and_the_switch_goes_on() {
         for (what, message) in malformed_messages(version) {
             let journey = pair.network.handle_message(0, switch, &message);
             assert!(!journey.disconnect, "{what}");
-            let told = pair.network.take_output(switch, SessionId::MAIN);
+            let output = pair.network.take_output(switch, SessionId::MAIN);
             // An ERROR is the one thing that is never answered by an ERROR.
             let is_error = message[1] == 1;
-            let answer = told.get(1).copied();
+            let answer = output.get(1).copied();
             assert_eq!(answer, (!is_error).then_some(1), "{version:?}: {what}");
         }
         assert_eq!(pair.network.switch(switch).unwrap().flow_count(), 0);

@@ -64,8 +64,8 @@ fn a_packet_out_travels_and_misses_at_the_next_switch() {
     assert_eq!(journey.reached(), [HostIndex(0)]);
     assert_eq!(journey.lost, [Point { switch: SwitchIndex(0), port: 2 }]);
     assert_eq!(journey.packet_ins, [SwitchIndex(1)]);
-    let told = network.take_output(SwitchIndex(1), SessionId::MAIN);
-    let (_, Message::PacketIn(body)) = Message::parse(&told).unwrap() else { panic!() };
+    let output = network.take_output(SwitchIndex(1), SessionId::MAIN);
+    let (_, Message::PacketIn(body)) = Message::parse(&output).unwrap() else { panic!() };
     assert_eq!((body.in_port, body.data), (PortNo(2), &frame[..]));
 }
 

@@ -47,7 +47,7 @@ impl Ofctl {
     }
 
     /// Runs a command that must be silent.
-    fn tell(&self, arguments: &[&str]) {
+    fn run_silently(&self, arguments: &[&str]) {
         let (out, err) = self.run(arguments);
         assert_eq!((out.as_str(), err.as_str()), ("", ""), "{arguments:?}");
     }
@@ -89,7 +89,7 @@ fn openflow_10() {
         "cookie=0x6,priority=3,actions=CONTROLLER:64",
     ];
     for rule in rules {
-        ofctl.tell(&["add-flow", rule]);
+        ofctl.run_silently(&["add-flow", rule]);
     }
     ofctl.inject(0, common::path(1, 2).udp(1, 2, b"x"));
     let expected = [
@@ -106,9 +106,9 @@ fn openflow_10() {
     let (aggregate, _) = ofctl.run(&["dump-aggregate", "ip"]);
     assert!(aggregate.contains("packet_count=1 byte_count=60 flow_count=2"), "{aggregate}");
 
-    ofctl.tell(&["mod-flows", "ip,actions=output:3"]);
-    ofctl.tell(&["del-flows", "priority=5,arp", "--strict"]);
-    ofctl.tell(&["del-flows", "in_port=1"]);
+    ofctl.run_silently(&["mod-flows", "ip,actions=output:3"]);
+    ofctl.run_silently(&["del-flows", "priority=5,arp", "--strict"]);
+    ofctl.run_silently(&["del-flows", "in_port=1"]);
     let cookies: Vec<String> =
         ofctl.flows(&[]).iter().map(|line| line.split(',').next().unwrap().to_owned()).collect();
     assert_eq!(cookies, ["cookie=0x0", "cookie=0x0", "cookie=0x5", "cookie=0x6"]);
@@ -131,7 +131,7 @@ fn openflow_10() {
     assert!(tables.contains("classifier"), "{tables}");
     let (queues, _) = ofctl.run(&["queue-stats"]);
     assert!(queues.contains("3 queues"), "{queues}");
-    ofctl.tell(&["mod-port", "2", "down"]);
+    ofctl.run_silently(&["mod-port", "2", "down"]);
     let (shown, _) = ofctl.run(&["show"]);
     assert!(shown.contains("PORT_DOWN"), "{shown}");
 }
@@ -142,12 +142,12 @@ fn openflow_13() {
         return;
     }
     let ofctl = Ofctl::new("OpenFlow13");
-    ofctl.tell(&["add-group", "group_id=1,type=all,bucket=output:2,bucket=output:3"]);
-    ofctl.tell(&[
+    ofctl.run_silently(&["add-group", "group_id=1,type=all,bucket=output:2,bucket=output:3"]);
+    ofctl.run_silently(&[
         "add-group",
         "group_id=2,type=select,bucket=weight:1,output:2,bucket=weight:3,output:3",
     ]);
-    ofctl.tell(&["add-meter", "meter=1,kbps,burst,bands=type=drop,rate=1000,burst_size=100"]);
+    ofctl.run_silently(&["add-meter", "meter=1,kbps,burst,bands=type=drop,rate=1000,burst_size=100"]);
     let rules = [
         "table=0,cookie=0x1,priority=10,udp,actions=write_metadata:0x5/0xff,goto_table:1",
         "table=1,cookie=0x2,priority=10,metadata=0x5/0xff,actions=meter:1,group:1",
@@ -157,7 +157,7 @@ fn openflow_13() {
         "table=0,cookie=0x6,priority=0,send_flow_rem,actions=CONTROLLER:65535",
     ];
     for rule in rules {
-        ofctl.tell(&["add-flow", rule]);
+        ofctl.run_silently(&["add-flow", rule]);
     }
     assert_eq!(
         ofctl.inject(0, common::path(1, 2).udp(1, 2, b"x")).reached(),
@@ -210,8 +210,8 @@ fn openflow_13() {
     assert!(err.contains("OFPBAC_BAD_OUT_GROUP"), "{err}");
     let (_, err) = ofctl.run(&["add-flow", "table=9,actions=drop"]);
     assert!(err.contains("OFPFMFC_BAD_TABLE_ID"), "{err}");
-    ofctl.tell(&["del-groups", "group_id=1"]);
+    ofctl.run_silently(&["del-groups", "group_id=1"]);
     assert_eq!(ofctl.flows(&["table=1"]), [expected[2]]);
-    ofctl.tell(&["del-flows"]);
+    ofctl.run_silently(&["del-flows"]);
     assert_eq!(ofctl.flows(&[]), Vec::<String>::new());
 }

@@ -70,8 +70,8 @@ fn a_switch_that_listens_serves_several_controllers() {
     assert_eq!(journey.packet_ins, [SWITCH, SWITCH]);
     for client in [&mut first, &mut second] {
         let frame = client.receive().unwrap();
-        let (_, Message::PacketIn(told)) = Message::parse(&frame).unwrap() else { panic!() };
-        assert_eq!(told.data, packet);
+        let (_, Message::PacketIn(packet_in)) = Message::parse(&frame).unwrap() else { panic!() };
+        assert_eq!(packet_in.data, packet);
     }
     drop(second);
     let counters = loop {
@@ -127,9 +127,9 @@ fn a_packet_out_reaches_the_host_and_its_answer_comes_back() {
     let body = PacketOut { actions: actions.as_list(), data: &ping, ..PacketOut::default() };
     send(&mut client, 1, Message::PacketOut(body));
     let frame = client.receive().unwrap();
-    let (_, Message::PacketIn(told)) = Message::parse(&frame).unwrap() else { panic!() };
+    let (_, Message::PacketIn(packet_in)) = Message::parse(&frame).unwrap() else { panic!() };
     assert_eq!(
-        (told.in_port, told.data),
+        (packet_in.in_port, packet_in.data),
         (PortNo(2), &path(2, 1).icmp_echo(true, 1, 1, b"ping")[..])
     );
 }
@@ -250,7 +250,7 @@ fn a_tap_is_shown_everything_in_order() {
         .start(loopback())
         .unwrap();
     let story = Story::default();
-    let told = std::sync::Arc::clone(&story);
+    let tapped = std::sync::Arc::clone(&story);
     let running = Runner::new(Network::single(2, |_| {}))
         .dial_all(controller.address())
         .tap(move |at, seen| {
@@ -261,7 +261,7 @@ fn a_tap_is_shown_everything_in_order() {
                 Seen::Sent { frame, .. } => format!("sent {}", frame[1]),
                 Seen::Delivered { host, .. } => format!("delivered to {}", host.0),
             };
-            told.lock().unwrap().push((at, text));
+            tapped.lock().unwrap().push((at, text));
         })
         .start()
         .unwrap();
@@ -280,8 +280,8 @@ fn a_tap_is_shown_everything_in_order() {
     running.stop().unwrap();
 
     let story = story.lock().unwrap();
-    let received = |told: &(u64, String)| told.1.starts_with("received");
-    assert!(story.iter().filter(|told| !received(told)).is_sorted_by_key(|told| told.0));
+    let received = |event: &(u64, String)| event.1.starts_with("received");
+    assert!(story.iter().filter(|event| !received(event)).is_sorted_by_key(|event| event.0));
     let mut words = story.iter().map(|(_, text)| text.as_str());
     let expected = [
         "opened Some(0)",
@@ -296,7 +296,7 @@ fn a_tap_is_shown_everything_in_order() {
         "sent 6",
     ];
     for word in expected {
-        assert!(words.any(|told| told == word), "no {word} (in its place) in {story:?}");
+        assert!(words.any(|text| text == word), "no {word} (in its place) in {story:?}");
     }
 }
 

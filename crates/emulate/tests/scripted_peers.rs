@@ -38,8 +38,8 @@ fn a_script_of_both_sides() {
     assert_eq!((controller.version, controller.dpid), (Version::V1_0, 5));
     let packet = path(1, 2).udp(1, 2, b"hello");
     switch.inject(1, &packet).unwrap();
-    let told = controller.expect(10).unwrap();
-    let Message::PacketIn(body) = Message::parse(&told).unwrap().1 else { panic!() };
+    let packet_in = controller.expect(10).unwrap();
+    let Message::PacketIn(body) = Message::parse(&packet_in).unwrap().1 else { panic!() };
     assert_eq!(body.data, packet);
 
     let actions = ListBuf::from([Action::Output { port: PortNo(2), max_len: 0 }]);

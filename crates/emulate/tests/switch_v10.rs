@@ -396,7 +396,7 @@ fn normal_learns() {
 }
 
 #[test]
-fn ports_obey_port_mod_and_tell_their_state() {
+fn ports_obey_port_mod_and_report_their_state() {
     let mut peer = new();
     add(&mut peer, Match::ANY, 1, &[output(2)]);
     let frame = path(1, 2).udp(1, 2, b"");
@@ -409,7 +409,7 @@ fn ports_obey_port_mod_and_tell_their_state() {
             advertise: openflow::v10::PortFeatures::NONE,
         };
         send(peer, Message::PortMod(body));
-        assert_eq!(peer.frames(), [[0u8; 0]; 0], "the controller is not told what it did itself");
+        assert_eq!(peer.frames(), [[0u8; 0]; 0], "a controller gets no PORT_STATUS for its own PORT_MOD");
     };
     for (port, bits) in [(2, 1 << 0), (2, 1 << 5), (1, 1 << 0), (1, 1 << 2)] {
         set(&mut peer, port, bits);

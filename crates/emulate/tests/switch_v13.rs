@@ -26,7 +26,7 @@ fn send(peer: &mut Peer, message: Message<'_>) -> emulate::Outcome {
 }
 
 /// Sends a message that has no answer.
-fn tell(peer: &mut Peer, message: Message<'_>) -> emulate::Outcome {
+fn send_without_reply(peer: &mut Peer, message: Message<'_>) -> emulate::Outcome {
     let outcome = send(peer, message);
     if let Some(answer) = peer.frames().first() {
         panic!("{message:?} was answered by {:?}", Message::parse(answer));
@@ -85,7 +85,7 @@ fn set(field: OxmField, value: &[u8]) -> Action<'_> {
 fn flow(peer: &mut Peer, base: FlowMod<'_>, match_: &MatchBuf, instructions: &[Instruction<'_>]) {
     let instructions = ListBuf::from(instructions);
     let match_ = match_.as_match();
-    tell(peer, Message::FlowMod(FlowMod { match_, instructions: instructions.as_list(), ..base }));
+    send_without_reply(peer, Message::FlowMod(FlowMod { match_, instructions: instructions.as_list(), ..base }));
 }
 
 /// An entry of table 0 that applies actions.
@@ -117,7 +117,7 @@ fn plain_requests_are_answered() {
         let queues: Vec<_> = reply.queues.iter().map(|q| (q.port.0, q.queue_id)).collect();
         assert_eq!(queues, [(1, 0), (2, 0), (3, 0), (4, 0)]);
     });
-    tell(&mut peer, Message::TableMod(TableMod { table_id: 0, config: 0 }));
+    send_without_reply(&mut peer, Message::TableMod(TableMod { table_id: 0, config: 0 }));
 }
 
 #[test]
@@ -129,14 +129,14 @@ fn a_miss_is_dropped_unless_an_entry_says_otherwise() {
     flow(&mut peer, miss, &MatchBuf::new(), &[Instruction::ApplyActions(to_controller.as_list())]);
     assert_eq!(peer.receive(3, &packet()).packet_ins, 1);
     let frames = peer.frames();
-    let (_, Message::PacketIn(told)) = Message::parse(&frames[0]).unwrap() else { panic!() };
-    assert_eq!((told.reason.0, told.table_id, told.cookie), (0, 0, 9), "no match");
-    assert_eq!((told.match_.in_port(), told.data), (Some(PortNo(3)), &packet()[..40]));
-    assert_ne!(told.buffer_id, NO_BUFFER);
+    let (_, Message::PacketIn(packet_in)) = Message::parse(&frames[0]).unwrap() else { panic!() };
+    assert_eq!((packet_in.reason.0, packet_in.table_id, packet_in.cookie), (0, 0, 9), "no match");
+    assert_eq!((packet_in.match_.in_port(), packet_in.data), (Some(PortNo(3)), &packet()[..40]));
+    assert_ne!(packet_in.buffer_id, NO_BUFFER);
     let release = ListBuf::from([output(2)]);
     let body =
-        PacketOut { buffer_id: told.buffer_id, actions: release.as_list(), ..PacketOut::default() };
-    let outcome = tell(&mut peer, Message::PacketOut(body));
+        PacketOut { buffer_id: packet_in.buffer_id, actions: release.as_list(), ..PacketOut::default() };
+    let outcome = send_without_reply(&mut peer, Message::PacketOut(body));
     assert_eq!((ports(&outcome), &outcome.sent[0].frame), (vec![2], &packet()));
     assert_eq!(refused(&mut peer, Message::PacketOut(body)), code::BAD_REQUEST_BUFFER_EMPTY);
 
@@ -254,13 +254,13 @@ fn a_ttl_that_runs_out_goes_to_the_controller_that_asked() {
         port_status_mask: [0, 0],
         flow_removed_mask: [0, 0],
     };
-    tell(&mut peer, Message::SetAsync(body));
+    send_without_reply(&mut peer, Message::SetAsync(body));
     ask(&mut peer, Message::GetAsyncRequest, |a| assert_eq!(a, Message::GetAsyncReply(body)));
     assert_eq!(peer.receive(1, &packet()).packet_ins, 1);
     peer.switch.set_port_up(1, false, &mut peer.out);
     let frames = peer.frames();
-    let (_, Message::PacketIn(told)) = Message::parse(&frames[0]).unwrap() else { panic!() };
-    assert_eq!((told.reason.0, frames.len()), (2, 1), "and of the port it did not want to hear");
+    let (_, Message::PacketIn(packet_in)) = Message::parse(&frames[0]).unwrap() else { panic!() };
+    assert_eq!((packet_in.reason.0, frames.len()), (2, 1), "and of the port it did not want to hear");
 }
 
 fn group_mod(command: GroupModCommand, type_: GroupType, group_id: u32) -> GroupMod<'static> {
@@ -280,7 +280,7 @@ fn add_group(peer: &mut Peer, type_: GroupType, group_id: u32, buckets: &[(u16, 
     }
     let body =
         GroupMod { buckets: list.as_list(), ..group_mod(GroupModCommand::ADD, type_, group_id) };
-    tell(peer, Message::GroupMod(body));
+    send_without_reply(peer, Message::GroupMod(body));
 }
 
 #[test]
@@ -371,9 +371,9 @@ fn groups_of_all_types_forward() {
     });
     let chained = Message::GroupMod(group_mod(GroupModCommand::DELETE, GroupType::ALL, 1));
     assert_eq!(refused(&mut peer, chained), code::GROUP_MOD_FAILED_CHAINED_GROUP);
-    tell(&mut peer, Message::GroupMod(group_mod(GroupModCommand::DELETE, GroupType::ALL, 4)));
+    send_without_reply(&mut peer, Message::GroupMod(group_mod(GroupModCommand::DELETE, GroupType::ALL, 4)));
     assert_eq!(peer.switch.flow_count(), 0, "its entry went with the group");
-    tell(
+    send_without_reply(
         &mut peer,
         Message::GroupMod(group_mod(GroupModCommand::DELETE, GroupType::ALL, GROUP_ALL)),
     );
@@ -392,7 +392,7 @@ fn meters_drop_what_is_beyond_their_rate() {
         meter_id: 5,
         bands: bands.as_list(),
     };
-    tell(&mut peer, Message::MeterMod(meter));
+    send_without_reply(&mut peer, Message::MeterMod(meter));
     let actions = ListBuf::from([output(2)]);
     let list = [Instruction::Meter(5), Instruction::ApplyActions(actions.as_list())];
     flow(&mut peer, FlowMod::default(), &MatchBuf::new(), &list);
@@ -422,7 +422,7 @@ fn meters_drop_what_is_beyond_their_rate() {
     });
     assert_eq!(refused(&mut peer, Message::MeterMod(meter)), code::METER_MOD_FAILED_METER_EXISTS);
     let delete = MeterMod { command: MeterModCommand::DELETE, bands: List::EMPTY, ..meter };
-    tell(&mut peer, Message::MeterMod(delete));
+    send_without_reply(&mut peer, Message::MeterMod(delete));
     assert_eq!(peer.switch.flow_count(), 0);
     let missing = MultipartRequest::from(Ask::Meter { meter_id: 5 });
     let refusal = refused(&mut peer, Message::MultipartRequest(missing));
@@ -494,7 +494,7 @@ fn modify_adds_nothing_and_keeps_the_cookie() {
     assert_eq!(of(&peer), [(7, 2)], "ADD keeps the counters of the entry it replaces");
     let reset = FlowMod { flags: FlowModFlags::RESET_COUNTS, ..base };
     flow(&mut peer, reset, &udp(), &[]);
-    assert_eq!(of(&peer), [(5, 0)], "unless told to reset them");
+    assert_eq!(of(&peer), [(5, 0)], "RESET_COUNTS resets the counters");
 }
 
 #[test]

@@ -155,8 +155,8 @@ use tenants::Tenants;
 ///    - [`handle_timeout`](Self::handle_timeout) at the time that [`poll_timeout`](Self::poll_timeout) has given, or later;
 ///    - [`handle_stored`](Self::handle_stored) when changes from [`poll_store`](Self::poll_store) survive a crash;
 ///    - [`handle_policy`](Self::handle_policy) when the policy or the map has changed;
-///    - [`handle_counts_asked`](Self::handle_counts_asked) and [`handle_counts_told`](Self::handle_counts_told) for the events of
-///      another `Switch` that ask and tell counters.
+///    - [`handle_counters_request`](Self::handle_counters_request) for [`Event::CountersRequest`] of another `Switch`, and
+///      [`handle_counters_reply`](Self::handle_counters_reply) for its [`Event::CountersReply`].
 /// 4. **Turn.** As long as [`is_turn_awaited`](Self::is_turn_awaited) says yes, the driver calls
 ///    [`next_turn`](Self::next_turn), for one switch in each turn of the event loop. Long work goes on there, in batches.
 /// 5. **Output.** After one or more calls of steps 2 to 4 the driver takes, in this order:

@@ -56,7 +56,7 @@ fn the_version_is_the_highest_in_common() {
 }
 
 #[test]
-fn hello_offers_what_it_is_told() {
+fn hello_offers_the_versions_that_it_is_given() {
     let check = |versions: VersionSet, expected: &[u8]| {
         let mut out = Vec::new();
         Hello::write_message(versions, 9, &mut out).unwrap();

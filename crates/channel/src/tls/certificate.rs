@@ -59,7 +59,7 @@ impl fmt::Display for PeerCertificate {
     }
 }
 
-/// How a certificate is told from others of the same authority.
+/// What distinguishes a certificate from others of the same authority.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum CertificateName {
     /// By one of its names; upper and lower case are the same.

@@ -62,7 +62,8 @@ impl TlsStream {
     }
 
     /// Reads decrypted bytes: `Ok(None)` if there are none now, `Ok(Some(0))` at the orderly end. Less than
-    /// `out` holds means that no decrypted bytes are left: the socket tells when there are more.
+    /// `out` holds means that no decrypted bytes are left: an event of the socket comes when there are
+    /// more.
     pub fn read<S: Read + Write>(
         &mut self,
         socket: &mut S,
@@ -94,7 +95,7 @@ impl TlsStream {
             }
             let handshaking = self.session.is_handshaking();
             if let Err(error) = self.session.process_new_packets() {
-                // The alert tells the peer why; it goes out now or never.
+                // The alert has the reason for the peer. It is sent now or never.
                 let _ = self.write_records(socket);
                 self.failed = Some(describe(error, handshaking));
             } else if self.session.wants_write() {
@@ -132,7 +133,7 @@ impl TlsStream {
         Ok(true)
     }
 
-    /// Queues close_notify: the peer can then tell an end from a cut (RFC 8446 §6.1).
+    /// Queues close_notify: the peer can then distinguish an end from a cut (RFC 8446 §6.1).
     pub fn finish(&mut self) {
         self.session.send_close_notify();
     }

@@ -273,10 +273,10 @@ impl Shard {
                     self.topology.ports(dpid, session.core.version(), ports);
                 }
                 Some(Event::Probe(port, frame)) => self.topology.probe(dpid, port, frame),
-                Some(Event::AskCounts { of, tenant }) => {
+                Some(Event::CountersRequest { of, tenant }) => {
                     self.count(Counting::Ask { of, tenant, by: dpid });
                 }
-                Some(Event::TellCounts { to, counts }) => {
+                Some(Event::CountersReply { to, counts }) => {
                     self.count(Counting::Tell { to, counts, from: dpid });
                 }
                 Some(Event::CloseSwitch(reason)) => {

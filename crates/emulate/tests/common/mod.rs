@@ -1,4 +1,4 @@
-//! A controller's end of a switch in memory: sends messages, and tells the answers in short words.
+//! A controller's connection to a switch in memory: it sends messages and takes the answers.
 #![allow(dead_code, reason = "each test file uses its part")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
 

@@ -143,7 +143,7 @@ impl BigSwitch {
         let Some(request) = write.request else {
             // The member's session has waited for the switch in vain: no other answer will confirm the messages before the barrier.
             if member.is_filling() {
-                let why = "it does not say when it has done what it was told";
+                let why = "the switch does not answer BARRIER_REQUEST";
                 self.events.push_back(Event::CloseMember(dpid, why));
             } else if self.front.is_started() {
                 member.confirm(xid, now);

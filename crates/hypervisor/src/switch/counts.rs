@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   a controller asks A for its ports          A: PORT_STATS and, of table 0, FLOW_STATS ──▶ switch: received
-//!        │                                     A: Event::AskCounts ──▶ driver ──▶ B: FLOW_STATS ──▶ switch
-//!        ▼                                     A: handle_counts_told ◀── driver ◀── Event::TellCounts
+//!        │                                     A: Event::CountersRequest ──▶ driver ──▶ B: FLOW_STATS ──▶ switch
+//!        ▼                                     A: handle_counters_reply ◀── driver ◀── B: Event::CountersReply
 //!   answered when both are known, or without B after a while: B's received counters are A's sent counters
 //! ```
 //! Rules of table 0 count for the port that is in their cookies (1.3). So Weir asks for one tenant's rules only,
@@ -39,7 +39,7 @@ const FRESH: Duration = Duration::from_nanos(250_000_000);
 
 impl Switch {
     /// Another switch asks for the received counters of the ports of a tenant's network here.
-    pub fn handle_counts_asked(&mut self, tenant: TenantId, by: u64, now: Instant) {
+    pub fn handle_counters_request(&mut self, tenant: TenantId, by: u64, now: Instant) {
         let Some(at) = self.tenant_of(tenant).filter(|_| self.is_ready()) else { return };
         let state = &mut self.tenants[at];
         if state.network.is_none() {
@@ -53,7 +53,7 @@ impl Switch {
     }
 
     /// Another switch has answered. An answer without a question is ignored.
-    pub fn handle_counts_told(&mut self, from: u64, counts: Counts, now: Instant) {
+    pub fn handle_counters_reply(&mut self, from: u64, counts: Counts, now: Instant) {
         let Some(at) = self.tenant_of(counts.tenant) else { return };
         let Some(known) = self.tenants[at].counts.elsewhere.get_mut(&from) else { return };
         (known.asked, known.answered, known.is_silent) = (None, Some(now), false);
@@ -65,10 +65,10 @@ impl Switch {
 
     /// The tenants that may share an answer about a tenant's ports. The rules that write the ingress port to the metadata count received packets.
     pub(crate) fn share_of_ports(&self, tenant: TenantIndex) -> Share {
-        let tells_more =
+        let has_shared_ports =
             |network: &Network| network.ports().values().any(|port| shares_port(&port.kind));
         let network = self.tenants[tenant].network.as_deref();
-        match self.target().has_metadata() && network.is_some_and(tells_more) {
+        match self.target().has_metadata() && network.is_some_and(has_shared_ports) {
             true => Share::Ports,
             false => Share::Anybody,
         }
@@ -86,7 +86,7 @@ impl Switch {
                 None => {}
             }
             known.asked = Some(now);
-            self.reports.push(Event::AskCounts { of: dpid, tenant: state.id });
+            self.reports.push(Event::CountersRequest { of: dpid, tenant: state.id });
         }
         Due { answer: state.counts.asking.asked, until: now + PATIENCE }
     }
@@ -181,11 +181,11 @@ impl Switch {
         let Some(network) = state.network.as_deref() else { return };
         let numbers = network.ports().keys().copied();
         let received = |number| self.traffic(tenant, number).received.map(|it| (number, it));
-        let can_tell = self.target().has_metadata();
-        let received = can_tell.then(|| numbers.filter_map(received).collect());
+        let has_counters = self.target().has_metadata();
+        let received = has_counters.then(|| numbers.filter_map(received).collect());
         let counts = Counts { tenant: state.id, received };
         for to in askers {
-            self.reports.push(Event::TellCounts { to, counts: counts.clone() });
+            self.reports.push(Event::CountersReply { to, counts: counts.clone() });
         }
     }
 

@@ -314,7 +314,7 @@ impl Datapath {
     }
 
     /// Counts bytes of an answer about the switch's entries, groups or meters.
-    pub(crate) fn count_told(&mut self, bytes: usize) {
+    pub(crate) fn count_reported(&mut self, bytes: usize) {
         self.learned.reported += bytes;
     }
 
@@ -368,10 +368,10 @@ impl Datapath {
         if self.ports.len() > PORTS {
             Some("the switch has more than 4096 ports")
         } else if self.learned.reported > LEARNED {
-            Some("the switch tells more than 32 MiB of its entries, groups and meters")
+            Some("the switch reports more than 32 MiB of its entries, groups and meters")
         } else if !self.taken.set(memory.saturating_sub(self.own)) {
             Some(
-                "no memory is left for what unlisted switches tell; list the switch in [[switches]]",
+                "no memory is left for what unlisted switches report; list the switch in [[switches]]",
             )
         } else {
             None

@@ -26,15 +26,15 @@ pub enum Event {
     /// A link probe of Weir came in at this port. The probe may be old, or a host may have sent it on.
     Probe(u32, Vec<u8>),
     /// Ask the switch `of` for the received counters of the tenant's ports there:
-    /// [`crate::Switch::handle_counts_asked`].
-    AskCounts {
+    /// [`crate::Switch::handle_counters_request`].
+    CountersRequest {
         /// The other switch.
         of: u64,
         /// The tenant.
         tenant: TenantId,
     },
-    /// Send the counters to the switch `to`, which has asked: [`crate::Switch::handle_counts_told`].
-    TellCounts {
+    /// Send the counters to the switch `to`, which has asked: [`crate::Switch::handle_counters_reply`].
+    CountersReply {
         /// The other switch.
         to: u64,
         /// The received counters of the ports here.
@@ -93,6 +93,6 @@ pub enum Event {
 pub struct Counts {
     /// The tenant.
     pub tenant: TenantId,
-    /// The received counters by port; `None` if the switch cannot tell.
+    /// The received counters by port; `None` if the switch has no such counters.
     pub received: Option<Vec<(u32, Count)>>,
 }

@@ -138,7 +138,7 @@ impl Switch {
             Purpose::Description => self.is_described(None),
             Purpose::PortCounters => self.datapath.traffic_mut().answered(),
             Purpose::Ports | Purpose::Flows => {
-                self.close("the switch does not tell its ports or its flows");
+                self.close("the switch does not report its ports or its flows");
             }
         }
     }

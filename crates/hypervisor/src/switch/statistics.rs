@@ -146,7 +146,7 @@ impl Switch {
                     (Purpose::Flows, _) => {}
                     (purpose, type_) => self.learn_v13(purpose, type_, entries),
                 }
-                self.datapath.count_told(entries.len());
+                self.datapath.count_reported(entries.len());
                 if !self.has_exceeded_a_bound() && !more {
                     self.learned_one(now);
                 }

@@ -47,8 +47,8 @@ fn merged_sets_forward_as_on_a_switch_of_the_tenants_own() {
         let out = "out in_port=1 actions=table data=10.0.0.1>10.0.0.9";
         assert_eq!(testbed.out(BLUE, 1, out), testbed.out_beside(BLUE, 1, out), "{context}");
         for question in ["stats flow", "stats aggregate", "stats group", "stats group_desc"] {
-            let told = testbed.say(BLUE, 1, question);
-            assert_eq!(told, testbed.say_beside(BLUE, 1, question), "{context} {question}");
+            let received = testbed.say(BLUE, 1, question);
+            assert_eq!(received, testbed.say_beside(BLUE, 1, question), "{context} {question}");
         }
     }
 }
@@ -73,8 +73,8 @@ fn sets_that_may_be_merged_send_by_no_port() {
             ] {
                 let words = format!("prio=5 actions={words} table={table}");
                 for command in ["add", "modify"] {
-                    let told = say(&mut testbed, &format!("flow {command} {words}"));
-                    assert!(told.contains("OFPBIC_UNSUP_INST"), "{command} {words}: {told}");
+                    let reply = say(&mut testbed, &format!("flow {command} {words}"));
+                    assert!(reply.contains("OFPBIC_UNSUP_INST"), "{command} {words}: {reply}");
                 }
             }
         }
@@ -116,7 +116,7 @@ fn the_tenants_metadata_is_as_it_was_written() {
                 both_say(&mut testbed, BLUE, 1, words);
             }
             let seen = same(&mut testbed, BLUE, 1, 1, &packet("10.0.0.1>10.0.0.9"));
-            assert!(!seen.told.is_empty(), "{first}{metadata}: {seen:?}");
+            assert!(!seen.received.is_empty(), "{first}{metadata}: {seen:?}");
             all_same(&mut testbed);
         }
     }
@@ -133,8 +133,8 @@ fn other_bits_of_the_metadata_are_not_the_tenants_to_see_or_to_change() {
         ("flow add prio=5 actions=meta=100000000/100000000;goto=1", "OFPBIC_UNSUP_METADATA_MASK"),
         ("flow add prio=5 actions=meta=0/1ffffffff;goto=1", "OFPBIC_UNSUP_METADATA_MASK"),
     ] {
-        let told = testbed.say(BLUE, 1, words).join("");
-        assert!(told.contains(code), "{words}: {told}");
+        let received = testbed.say(BLUE, 1, words).join("");
+        assert!(received.contains(code), "{words}: {received}");
     }
     for (policy, bits) in
         [(policy_on(hairpin_map()), 0xffff_ffff), (policy("blue: ip"), 0xffff_ffff_ffff)]
@@ -143,8 +143,8 @@ fn other_bits_of_the_metadata_are_not_the_tenants_to_see_or_to_change() {
         let mut world = World::new(setup);
         let blue = world.connect("blue");
         world.say(blue, 1, "stats table_features");
-        let told = world.received(blue);
-        let reply = MultipartReply::parse(&told[0][8..]).unwrap();
+        let received = world.received(blue);
+        let reply = MultipartReply::parse(&received[0][8..]).unwrap();
         let MultipartReplyBody::TableFeatures(tables) = reply.body else { panic!("{reply:?}") };
         assert!(!tables.is_empty());
         for table in tables {
@@ -174,12 +174,12 @@ fn sets_are_refused_that_name_what_is_not_the_tenants() {
     ] {
         let mut testbed = Testbed::new(Version::V1_3, two_networks());
         let words = format!("flow add match=in_port=1 prio=5 actions={actions} table={table}");
-        let told = testbed.say(0, 1, &words).join("");
+        let received = testbed.say(0, 1, &words).join("");
         match expected {
-            "" => assert_eq!(told, "", "{words}"),
-            code => assert!(told.contains(code), "{words}: {told}"),
+            "" => assert_eq!(received, "", "{words}"),
+            code => assert!(received.contains(code), "{words}: {received}"),
         }
-        // Statistics tell what the tenant said.
+        // Statistics have the actions of the tenant's request.
         if expected.is_empty() {
             let flows = testbed.say(0, 1, "stats flow").join("");
             assert!(flows.contains("write="), "{words}: {flows}");
@@ -196,13 +196,13 @@ fn a_group_is_refused_once_with_its_exit() {
     for nth in 1..9 {
         let mut testbed = testbed();
         testbed.plant(1, vec![Fault::RefuseOnce { nth }]);
-        let told = testbed.say(BLUE, 1, words);
+        let received = testbed.say(BLUE, 1, words);
         testbed.plant(1, Vec::new());
-        if told.is_empty() {
+        if received.is_empty() {
             testbed.say_beside(BLUE, 1, words);
         } else {
             refused += 1;
-            assert_eq!(told, ["7 ERROR OFPGMFC_OUT_OF_GROUPS of type 15 xid 7"], "{nth}");
+            assert_eq!(received, ["7 ERROR OFPGMFC_OUT_OF_GROUPS of type 15 xid 7"], "{nth}");
             both_say(&mut testbed, BLUE, 1, words);
         }
         assert_eq!(testbed.groups(1), 6, "{nth}");
@@ -246,7 +246,7 @@ fn exits_are_not_the_tenants_to_see_or_to_change() {
 
 /// An action list would be carried out before the metadata is written.
 #[test]
-fn a_controller_is_told_the_metadata_that_the_entry_itself_has_written() {
+fn a_packet_in_has_the_metadata_that_the_entry_itself_has_written() {
     testbed().play(
         "
         blue@1> group add id=1 type=all buckets=controller|output:10
@@ -265,7 +265,7 @@ fn a_controller_is_told_the_metadata_that_the_entry_itself_has_written() {
 
 /// Open vSwitch does the actions of the set, and its PACKET_IN does not name the entry.
 #[test]
-fn a_set_that_is_done_on_a_miss_tells_the_controller() {
+fn a_set_that_is_done_on_a_miss_sends_a_packet_in() {
     let make = Make { runs_sets: true, ..Make::default() };
     Testbed::made([Version::V1_3; 3], two_networks(), make).play(
         "

@@ -73,7 +73,7 @@ fn no_tag_comes_to_light() {
             );
         }
     }
-    // Not even of a VLAN that nobody has: links are told apart by those.
+    // Nor to a VLAN that nobody uses: VLAN tags distinguish the links.
     let mut setup = Setup::new(Version::V1_3, "red: any");
     setup.policy.tags = Some(2000..=3999);
     let mut world = World::new(setup);
@@ -142,7 +142,7 @@ fn output_is_to_the_slices_ports() {
             count= 0
         ",
                 if action == "table" {
-                    // A PACKET_OUT may go through the tables; on 1.0 the miss is told to the controller.
+                    // A PACKET_OUT may go through the tables; on 1.0 a miss causes a PACKET_IN.
                     "[1.0] red< PACKET_IN 1 NO_MATCH 10.0.0.1>10.0.0.2".to_owned()
                 } else {
                     format!("red< 2 ERROR {code} of type 13 xid 2")

@@ -31,11 +31,11 @@ fn lose_store(world: &mut World) {
 }
 
 fn adopted(world: &World) -> Vec<(usize, usize)> {
-    let told = world.events.iter().filter_map(|event| match event {
+    let adopted = world.events.iter().filter_map(|event| match event {
         Event::Adopted { entries, left } => Some((*entries, *left)),
         _ => None,
     });
-    told.collect()
+    adopted.collect()
 }
 
 #[test]

@@ -74,11 +74,11 @@ fn flows(world: &World) -> usize {
 }
 
 /// The numbers of the entries in an answer, in their order.
-fn told(heard: &[String]) -> Vec<u32> {
+fn entries_in(heard: &[String]) -> Vec<u32> {
     let parts = heard.iter().filter(|it| it.starts_with("7 STATS flow"));
     let words = parts.flat_map(|it| it.split([' ', ',', ';']));
-    let told = words.filter_map(|it| it.strip_prefix("nw_src=10.2.0."));
-    told.map(|it| it.parse().unwrap()).collect()
+    let numbers = words.filter_map(|it| it.strip_prefix("nw_src=10.2.0."));
+    numbers.map(|it| it.parse().unwrap()).collect()
 }
 
 /// Whether the reply to `many` has each entry once.
@@ -86,9 +86,9 @@ fn is_of_all(words: &str, heard: &[String]) -> bool {
     let all = format!("flows={ENTRIES}");
     match words {
         "stats flow" => {
-            let mut told = told(heard);
-            told.sort_unstable();
-            told == Vec::from_iter(0..ENTRIES as u32)
+            let mut entries = entries_in(heard);
+            entries.sort_unstable();
+            entries == Vec::from_iter(0..ENTRIES as u32)
         }
         "stats table" => heard.iter().any(|it| it.contains(&format!(" 0:{ENTRIES}"))),
         _ => heard.iter().any(|it| it.contains(&all)),
@@ -117,11 +117,11 @@ fn others_are_served_between_two_turns() {
                 let cost = examined(&world) - before;
                 assert!(cost <= 12 * AT_ONCE as u64, "{version:?} {words} turn {turns}: {cost}");
                 let more = world.heard(many);
-                assert!(told(&more).len() <= ENTRIES, "{more:?}");
+                assert!(entries_in(&more).len() <= ENTRIES, "{more:?}");
                 heard.extend(more);
                 assert!(turns < 10_000);
             }
-            // Weir reads the rules, and tells of the entries.
+            // Weir reads the rules, and reports the entries.
             assert!(turns as usize >= 2 * ENTRIES / AT_ONCE, "{version:?} {words}: {turns}");
             assert!(is_of_all(words, &heard), "{version:?} {words}: {heard:?}");
         }
@@ -179,7 +179,7 @@ fn one_answer_follows_the_other() {
         assert_eq!(flows(&world), ENTRIES - 1, "{version:?}");
         world.advance(1_000_000_000);
         for seat in others {
-            assert_eq!(told(&world.heard(seat)).len(), ENTRIES - 1, "{version:?}");
+            assert_eq!(entries_in(&world.heard(seat)).len(), ENTRIES - 1, "{version:?}");
         }
     }
 }
@@ -236,7 +236,7 @@ const MEANWHILE: [&str; 5] = ["nothing", "time", "policy", "no policy", "refused
 
 proptest! {
     #[test]
-    fn each_entry_is_told_once_whatever_happens(
+    fn each_entry_is_reported_once_whatever_happens(
         version in prop::sample::select(&VERSIONS[..]),
         meanwhile in prop::sample::select(&MEANWHILE[..]),
         words in prop::sample::select(&WHAT[..]),
@@ -275,14 +275,14 @@ proptest! {
         let last = answer.iter().filter(|it| !it.ends_with('+')).count();
         prop_assert_eq!(last, 1, "{:?}", heard);
         if words == "stats flow" {
-            let mut told = told(&answer);
-            let all = told.len();
-            told.sort_unstable();
-            told.dedup();
-            prop_assert_eq!(told.len(), all);
+            let mut entries = entries_in(&answer);
+            let all = entries.len();
+            entries.sort_unstable();
+            entries.dedup();
+            prop_assert_eq!(entries.len(), all);
             let stays = |n: &u32| n % 10 != 9 || meanwhile != "time";
             let staying = (0..ENTRIES as u32).filter(stays);
-            prop_assert!(staying.into_iter().all(|n| told.contains(&n)), "{:?}", heard);
+            prop_assert!(staying.into_iter().all(|n| entries.contains(&n)), "{:?}", heard);
         } else if !["time", "refused"].contains(&meanwhile) {
             prop_assert!(is_of_all(words, &answer), "{} {:?}", before, heard);
         }

@@ -331,7 +331,7 @@ fn probes_of_weirs_own_are_not_passed_on() {
 
 #[test]
 fn table_overflow_inference() {
-    // What red is told does not change with what blue holds.
+    // The replies to red do not depend on blue's entries.
     both(
         "
         red flows=3: ip,nw_src=10.1.0.0/16

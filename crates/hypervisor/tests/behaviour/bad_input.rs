@@ -126,7 +126,7 @@ fn replies_that_are_asked_for_and_not_read() {
 }
 
 #[test]
-fn a_switch_that_does_not_tell_what_it_holds() {
+fn a_switch_that_does_not_report_its_ports_or_its_flows() {
     for version in VERSIONS {
         let mut world = World::new(Setup { by_hand: true, ..Setup::new(version, PORTS) });
         world.advance(30_000_000_000);

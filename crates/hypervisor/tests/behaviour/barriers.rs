@@ -62,7 +62,7 @@ fn what_comes_behind_is_answered_behind() {
 }
 
 #[test]
-fn what_is_told_of_groups_meters_and_ports_is_what_a_barrier_has_shown() {
+fn replies_about_groups_meters_and_ports_show_the_state_after_the_barrier() {
     for (version, change, question) in [
         (Version::V1_3, "group add id=1 buckets=output:1", "stats group_desc"),
         (Version::V1_3, "meter add id=1 rate=5", "stats meter_config"),
@@ -109,28 +109,28 @@ fn what_goes_to_the_switch_does_not_wait() {
 
 #[test]
 fn statistics_before_it_are_answered_before_it_whoever_is_asked_for_them() {
-    for tells in [false, true] {
+    for is_reported in [false, true] {
         let setup =
             Setup { policy: policy_on(hairpin_map()), ports: 6, ..Setup::new(Version::V1_3, "") };
         let mut world = World::new(setup);
         let blue = world.connect("blue");
         world.say(blue, 1, "stats port port=10");
         world.say(blue, 2, "barrier");
-        assert_eq!(world.heard(blue), [""; 0], "{tells}");
+        assert_eq!(world.heard(blue), [""; 0], "{is_reported}");
         let now = hypervisor::Instant(world.now);
-        if tells {
+        if is_reported {
             let tenant = world.tenant("blue");
             for from in 1..=3 {
                 let counts = Counts { tenant, received: Some(Default::default()) };
-                world.core.handle_counts_told(from, counts, now);
+                world.core.handle_counters_reply(from, counts, now);
             }
             world.pump();
         } else {
             world.advance(SECOND);
         }
         let heard = world.heard(blue);
-        assert!(heard[0].starts_with("1 STATS port"), "{tells}: {heard:?}");
-        assert_eq!(heard[1..], ["2 BARRIER_REPLY"], "{tells}");
+        assert!(heard[0].starts_with("1 STATS port"), "{is_reported}: {heard:?}");
+        assert_eq!(heard[1..], ["2 BARRIER_REPLY"], "{is_reported}");
     }
 }
 

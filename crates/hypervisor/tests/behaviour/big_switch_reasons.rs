@@ -17,17 +17,17 @@ const FLOW_MOD: u8 = 14;
 fn refused(testbed: &mut Testbed, words: &str) -> (RefusedBy, Option<u64>, Reason, String) {
     let version = testbed.version(1);
     let (before, at_members) = testbed.errors_counted(RED, 1);
-    let told = testbed.say(RED, 1, words);
-    assert!(told.len() == 1 && told[0].starts_with("7 ERROR"), "{version:?} {words}: {told:?}");
+    let received = testbed.say(RED, 1, words);
+    assert!(received.len() == 1 && received[0].starts_with("7 ERROR"), "{version:?} {words}: {received:?}");
     let counted = (before + 1, at_members);
     assert_eq!(testbed.errors_counted(RED, 1), counted, "{version:?} {words}");
     let refusal = testbed.last_refusal(RED, 1).expect("a refusal");
-    assert!(told[0].contains(&refusal.code().display(version).to_string()), "{told:?}");
+    assert!(received[0].contains(&refusal.code().display(version).to_string()), "{received:?}");
     (refusal.by(), refusal.member(), refusal.check(), refusal.reason(version))
 }
 
 #[test]
-fn what_weir_refuses_on_a_member_is_told_with_the_members_reason() {
+fn what_weir_refuses_on_a_member_is_recorded_with_the_members_reason() {
     let port_9 = "an action sends to port 9, which is not the tenant's";
     let flow_mod = "flow add match=ip prio=5 actions=output:9";
     let packet_out = format!("out in_port=3 actions=output:9 {PACKET}");
@@ -51,7 +51,7 @@ fn what_weir_refuses_on_a_member_is_told_with_the_members_reason() {
 
 /// Only the store of one member has no room.
 #[test]
-fn what_one_member_alone_refuses_is_told_with_this_member() {
+fn what_one_member_alone_refuses_is_recorded_with_this_member() {
     let requests = [
         (Version::V1_0, "flow add match=ip prio=5 actions=output:4"),
         (Version::V1_3, "flow add match=ip prio=5 actions=output:4"),
@@ -69,7 +69,7 @@ fn what_one_member_alone_refuses_is_told_with_this_member() {
 }
 
 #[test]
-fn what_the_physical_switch_of_a_member_refuses_is_told_as_its_refusal() {
+fn what_the_physical_switch_of_a_member_refuses_is_recorded_as_its_refusal() {
     let flow_mod = "flow add match=ip prio=5 actions=output:4";
     let packet_out = &format!("out in_port=3 actions=output:3 {PACKET}");
     let requests: [(Version, u8, ErrorCode, &str, &str); 6] = [

@@ -72,7 +72,7 @@ fn what_a_member_refuses_is_refused_once_and_stands_nowhere() {
 }
 
 #[test]
-fn a_deleted_entry_is_told_of_once_with_the_counts_of_all() {
+fn a_deleted_entry_has_one_flow_removed_with_the_counters_of_all_members() {
     both_versions(plans()).play(
         "
         red@1> flow add match=ip prio=5 actions=output:4 flags=rem cookie=77
@@ -162,7 +162,7 @@ fn a_member_that_was_away_is_given_groups_in_order() {
             say(&mut testbed, "flow add match= prio=6 actions=group:1");
         }
         testbed.find(0, 1, 2);
-        testbed.take_told();
+        testbed.take_received();
         assert_eq!([1, 2, 3].map(|switch| testbed.groups(switch)), [groups; 3], "{away:?}");
         let frame = packet("10.0.0.1>10.0.0.2");
         let seen = testbed.send(0, 2, 3, &frame).delivered;
@@ -217,7 +217,7 @@ fn a_member_that_was_away_is_given_groups_that_name_each_other() {
             }
         }
         testbed.find(0, 1, 2);
-        testbed.take_told();
+        testbed.take_received();
         assert_eq!(
             [1, 2, 3].map(|switch| testbed.groups(switch)),
             [groups; 3],
@@ -256,9 +256,9 @@ fn a_port_is_configured_on_all_members() {
         let frame = packet("10.0.0.1>10.0.0.2");
         for (port, bits) in [(4, 1), (3, 0x20), (4, 0), (1, 4), (3, 0), (1, 1), (2, 0x21), (1, 0)] {
             let words = format!("port_mod port={port} config={bits} mask=0x25");
-            let told = testbed.say(0, 1, &words);
+            let received = testbed.say(0, 1, &words);
             let config = if bits == 0 { String::new() } else { format!(":{bits:#x}") };
-            assert_eq!(told, [format!("PORT_STATUS MODIFY {port}{config}")], "{version:?}");
+            assert_eq!(received, [format!("PORT_STATUS MODIFY {port}{config}")], "{version:?}");
             testbed.say_beside(0, 1, &words);
             for (switch, port) in [(1, 1), (1, 2), (2, 3), (3, 4)] {
                 let seen = testbed.send(0, switch, port, &frame);
@@ -271,7 +271,7 @@ fn a_port_is_configured_on_all_members() {
 }
 
 #[test]
-fn a_member_that_was_away_is_told_what_ports_are_configured_to() {
+fn a_member_that_was_away_gets_the_configuration_of_its_ports() {
     both_versions(plans()).play(
         "
         red@1> flow add match=ip prio=5 actions=all
@@ -452,8 +452,8 @@ fn its_ports_have_no_labels() {
         let plain = Testbed::new(version, vec![plan.clone()]).say(0, 1, "features");
         for form in [LabelForm::OpenFlow10, LabelForm::OpenFlow13, LabelForm::Experimenter] {
             let plan = Plan { labels: Some(form), ..plan.clone() };
-            let told = Testbed::new(version, vec![plan]).say(0, 1, "features");
-            assert_eq!(told, plain, "{version:?} {form:?}");
+            let received = Testbed::new(version, vec![plan]).say(0, 1, "features");
+            assert_eq!(received, plain, "{version:?} {form:?}");
         }
     }
 }

@@ -13,8 +13,8 @@ fn an_entry_that_is_refused_twice_stands_nowhere() {
         for second in [add, "flow modify_strict match=ip prio=5 actions=output:9"] {
             let mut testbed = testbed(version);
             let before = everything(&testbed);
-            let told = testbed.say_together(0, 1, &[add, second]);
-            assert!(told.iter().all(|it| it.starts_with("7 ERROR")), "{version:?}: {told:?}");
+            let received = testbed.say_together(0, 1, &[add, second]);
+            assert!(received.iter().all(|it| it.starts_with("7 ERROR")), "{version:?}: {received:?}");
             assert_eq!(everything(&testbed), before, "{version:?} {second}");
         }
         for member in [1, 2, 3] {
@@ -22,8 +22,8 @@ fn an_entry_that_is_refused_twice_stands_nowhere() {
             let before = everything(&testbed);
             testbed.plant(member, vec![RefuseOnce { nth: 1 }]);
             let good = "flow add match=ip prio=5 actions=output:4";
-            let told = testbed.say_together(0, 1, &[good, add]);
-            assert_eq!(told.len(), 2, "{version:?}: {told:?}");
+            let received = testbed.say_together(0, 1, &[good, add]);
+            assert_eq!(received.len(), 2, "{version:?}: {received:?}");
             assert_eq!(everything(&testbed), before, "{version:?} {member}");
             assert_eq!(reached(&mut testbed), vec![Vec::<u32>::new(); 4], "{version:?} {member}");
         }
@@ -42,8 +42,8 @@ fn an_entry_goes_back_to_what_was_before_all_that_was_refused() {
                 "flow add match=ip prio=5 actions=output:3",
                 "flow modify match=ip actions=output:9",
             ];
-            let told = testbed.say_together(0, 1, &changes);
-            assert_eq!(told.len(), 2, "{version:?}: {told:?}");
+            let received = testbed.say_together(0, 1, &changes);
+            assert_eq!(received.len(), 2, "{version:?}: {received:?}");
             assert_eq!(reached(&mut testbed), before, "{version:?} {member}");
         }
     }
@@ -56,9 +56,9 @@ fn an_entry_that_is_deleted_behind_a_refused_change_stays_deleted() {
         let before = everything(&testbed);
         say(&mut testbed, "flow add match=ip prio=5 actions=output:4 flags=rem");
         let changes = ["flow modify match=ip actions=output:9", "flow delete match="];
-        let told = testbed.say_together(0, 1, &changes);
-        assert_eq!(told.len(), 2, "{version:?}: {told:?}");
-        assert!(told.iter().any(|it| it.starts_with("FLOW_REMOVED")), "{version:?}: {told:?}");
+        let received = testbed.say_together(0, 1, &changes);
+        assert_eq!(received.len(), 2, "{version:?}: {received:?}");
+        assert!(received.iter().any(|it| it.starts_with("FLOW_REMOVED")), "{version:?}: {received:?}");
         assert_eq!(everything(&testbed), before, "{version:?}");
     }
 }
@@ -83,8 +83,8 @@ fn a_group_that_is_refused_and_changed_stands_nowhere() {
         let mut testbed = testbed(Version::V1_3);
         testbed.plant(member, vec![RefuseOnce { nth: 1 }]);
         let add = "group add id=1 buckets=output:4";
-        let told = testbed.say_together(0, 1, &[add, "group modify id=1 buckets=output:3"]);
-        assert_eq!(told.len(), 2, "{member}: {told:?}");
+        let received = testbed.say_together(0, 1, &[add, "group modify id=1 buckets=output:3"]);
+        assert_eq!(received.len(), 2, "{member}: {received:?}");
         assert_eq!([1, 2, 3].map(|switch| testbed.groups(switch)), [0; 3], "{member}");
         say(&mut testbed, add);
         assert_eq!([1, 2, 3].map(|switch| testbed.groups(switch)), [1; 3], "{member}");
@@ -99,12 +99,12 @@ fn ports_are_configured_by_no_change_that_is_refused() {
         let good = "port_mod port=4 config=4 mask=4";
         for (changes, config) in [(vec![bad, also_bad], ""), (vec![bad, good], ":0x4")] {
             let mut testbed = testbed(version);
-            let told = testbed.say_together(0, 1, &changes);
-            assert_eq!(told.len(), 2, "{version:?}: {told:?}");
+            let received = testbed.say_together(0, 1, &changes);
+            assert_eq!(received.len(), 2, "{version:?}: {received:?}");
             let asked = if version == Version::V1_0 { "features" } else { "stats port_desc" };
-            let told = testbed.say(0, 1, asked);
-            assert_eq!(told[0].contains("4:0x4"), config == ":0x4", "{version:?}: {told:?}");
-            assert_eq!(told[0].matches(":0x").count(), config.matches(':').count(), "{told:?}");
+            let received = testbed.say(0, 1, asked);
+            assert_eq!(received[0].contains("4:0x4"), config == ":0x4", "{version:?}: {received:?}");
+            assert_eq!(received[0].matches(":0x").count(), config.matches(':').count(), "{received:?}");
             say(&mut testbed, "flow add match=ip prio=5 actions=output:2");
             let at_four = if config.is_empty() { vec![2] } else { Vec::new() };
             assert_eq!(reached(&mut testbed), [vec![2], vec![], vec![2], at_four], "{version:?}");
@@ -181,11 +181,11 @@ fn an_entry_that_a_member_does_not_take_back_ends_on_all() {
             testbed.plant(refuses, vec![RefuseOnce { nth: 1 }]);
             testbed.plant(keeps, vec![RefuseOnce { nth: 2 }]);
             let add = "flow add match=ip prio=5 actions=output:3 flags=rem";
-            let mut told = testbed.say_together(0, 1, &[add, "barrier"]);
-            told.sort();
-            assert_eq!(told.len(), 3, "{version:?} {refuses} {keeps}: {told:?}");
-            assert!(told[1].starts_with("7 ERROR"), "{version:?}: {told:?}");
-            assert!(told[2].starts_with("FLOW_REMOVED"), "{version:?}: {told:?}");
+            let mut received = testbed.say_together(0, 1, &[add, "barrier"]);
+            received.sort();
+            assert_eq!(received.len(), 3, "{version:?} {refuses} {keeps}: {received:?}");
+            assert!(received[1].starts_with("7 ERROR"), "{version:?}: {received:?}");
+            assert!(received[2].starts_with("FLOW_REMOVED"), "{version:?}: {received:?}");
             assert_eq!(everything(&testbed), before, "{version:?} {refuses} {keeps}");
             let flows = testbed.say(0, 1, "stats flow").concat();
             assert!(!flows.contains("prio=5"), "{version:?} {refuses} {keeps}: {flows}");
@@ -203,8 +203,8 @@ fn what_is_refused_costs_no_more_with_many_barriers_on_their_way() {
             .collect();
         let all: Vec<&str> = adds.iter().flat_map(|add| [add, "barrier"]).collect();
         let before = testbed.sent(2, barrier);
-        let told = testbed.say_together(0, 1, &all);
-        assert_eq!(told.len(), 400, "{version:?}");
+        let received = testbed.say_together(0, 1, &all);
+        assert_eq!(received.len(), 400, "{version:?}");
         let sent = testbed.sent(2, barrier) - before;
         assert!(sent < 1_000, "{version:?}: {sent}");
     }
@@ -236,16 +236,16 @@ fn agrees(version: Version, bursts: &[Burst]) -> Result<(), TestCaseError> {
         let changes: Vec<&str> = changes.iter().map(String::as_str).collect();
         testbed.say_together(0, 1, &changes);
         testbed.plant(refuses.unwrap_or(1), Vec::new());
-        let mut told = testbed.say(0, 1, "stats flow").concat();
-        if told.contains("group:1") {
-            told = testbed.say(0, 1, "stats group_desc").concat();
+        let mut reply = testbed.say(0, 1, "stats flow").concat();
+        if reply.contains("group:1") {
+            reply = testbed.say(0, 1, "stats group_desc").concat();
         }
         let to: Vec<u32> =
-            (1..=4).filter(|port| told.contains(&format!("output:{port}"))).collect();
+            (1..=4).filter(|port| reply.contains(&format!("output:{port}"))).collect();
         let reached = reached(&mut testbed);
         for (from, reached) in (1..).zip(&reached) {
             let expected: Vec<u32> = to.iter().copied().filter(|to| *to != from).collect();
-            prop_assert_eq!(reached, &expected, "{:?} after {:?}: {}", version, changes, told);
+            prop_assert_eq!(reached, &expected, "{:?} after {:?}: {}", version, changes, reply);
         }
     }
     testbed.say(0, 1, "flow delete match=");

@@ -28,11 +28,11 @@ fn what_is_added_before_a_way_back_is_refused_stands() {
     for version in VERSIONS {
         let mut testbed = on_the_way_back(version);
         testbed.hand_to_members(0, 1, 12, "flow add match=ip prio=5 actions=output:2 flags=rem");
-        let told = testbed.answer_all();
-        let [others @ .., last] = &told[..] else { panic!("{version:?}") };
-        assert!(last.starts_with("11 ERROR"), "{version:?}: {told:?}");
+        let received = testbed.answer_all();
+        let [others @ .., last] = &received[..] else { panic!("{version:?}") };
+        assert!(last.starts_with("11 ERROR"), "{version:?}: {received:?}");
         // The state before both changes is lost where a member refuses the restoration before the second change comes.
-        assert!(others.iter().all(|it| it.starts_with("FLOW_REMOVED")), "{version:?}: {told:?}");
+        assert!(others.iter().all(|it| it.starts_with("FLOW_REMOVED")), "{version:?}: {received:?}");
         assert_eq!(reached(&mut testbed), to(2), "{version:?}");
     }
 }
@@ -43,12 +43,12 @@ fn what_was_before_both_comes_back_if_that_is_refused_as_well() {
         let mut testbed = on_the_way_back(version);
         testbed.plant(3, vec![RefuseOnce { nth: 3 }]);
         testbed.hand_to_members(0, 1, 12, "flow add match=ip prio=5 actions=output:2 flags=rem");
-        let told = testbed.answer_all();
-        let errors = told.iter().filter(|it| it.contains("ERROR")).count();
-        assert_eq!(errors, 2, "{version:?}: {told:?}");
-        let is_lost = told.iter().any(|it| it.starts_with("FLOW_REMOVED"));
+        let received = testbed.answer_all();
+        let errors = received.iter().filter(|it| it.contains("ERROR")).count();
+        assert_eq!(errors, 2, "{version:?}: {received:?}");
+        let is_lost = received.iter().any(|it| it.starts_with("FLOW_REMOVED"));
         let left = if is_lost { vec![Vec::new(); 4] } else { to(4) };
-        assert_eq!(reached(&mut testbed), left, "{version:?}: {told:?}");
+        assert_eq!(reached(&mut testbed), left, "{version:?}: {received:?}");
     }
 }
 
@@ -59,9 +59,9 @@ fn an_entry_ends_with_its_group_though_it_has_just_come() {
     say(&mut testbed, "group add id=1 buckets=output:3");
     testbed.hand_to_members(0, 1, 11, "flow add match=ip prio=5 flags=rem actions=group:1");
     testbed.hand_to_members(0, 1, 12, "group delete id=1");
-    let told = testbed.answer_all();
-    assert_eq!(told.len(), 1, "{told:?}");
-    assert!(told[0].contains("GROUP_DELETE"), "{told:?}");
+    let received = testbed.answer_all();
+    assert_eq!(received.len(), 1, "{received:?}");
+    assert!(received[0].contains("GROUP_DELETE"), "{received:?}");
     assert_eq!(everything(&testbed), nothing);
 }
 
@@ -77,9 +77,9 @@ fn an_entry_stays_with_its_group_if_a_member_refuses_that_they_go() {
     testbed.hand_to_members(0, 1, 13, "group delete id=1");
     testbed.hand_to_members(0, 1, 14, group);
     testbed.answer_alone(2);
-    let told = testbed.answer_all();
+    let received = testbed.answer_all();
     let exists = "14 ERROR OFPGMFC_GROUP_EXISTS of type 15 xid 14";
-    assert_eq!(told, ["13 ERROR OFPGMFC_OUT_OF_GROUPS of type 15 xid 13", exists]);
+    assert_eq!(received, ["13 ERROR OFPGMFC_OUT_OF_GROUPS of type 15 xid 13", exists]);
     assert_eq!(testbed.say(0, 1, "stats flow"), ["7 STATS flow prio=5 ip n=0 group:1"]);
     assert_eq!(reached(&mut testbed), to(3));
 }
@@ -92,7 +92,7 @@ fn a_member_that_comes_amid_a_change_has_what_is_left() {
     for others_are_first in [false, true] {
         let mut testbed = testbed(Version::V1_3);
         testbed.lose(0, 1, 1);
-        testbed.take_told();
+        testbed.take_received();
         say(&mut testbed, "group add id=1 buckets=output:3");
         say(&mut testbed, "group add id=2 buckets=group:1");
         say(&mut testbed, "flow add match=ip prio=5 actions=group:2");
@@ -106,9 +106,9 @@ fn a_member_that_comes_amid_a_change_has_what_is_left() {
         } else {
             testbed.find_alone(0, 1, 1);
         }
-        let told = testbed.answer_all();
-        let errors: Vec<&String> = told.iter().filter(|it| it.contains("ERROR")).collect();
-        assert!(errors.len() == 1 && errors[0].starts_with("11 "), "{told:?}");
+        let received = testbed.answer_all();
+        let errors: Vec<&String> = received.iter().filter(|it| it.contains("ERROR")).collect();
+        assert!(errors.len() == 1 && errors[0].starts_with("11 "), "{received:?}");
         assert_eq!(reached(&mut testbed), to(3), "{others_are_first}");
     }
 }
@@ -128,13 +128,13 @@ fn what_is_added_behind_one_that_ends_stands() {
         testbed.wipe(1, &nothing[0]);
         testbed.answer_alone(1);
         testbed.hand_to_members(0, 1, 12, add);
-        let mut told = testbed.answer_all();
+        let mut received = testbed.answer_all();
         testbed.wait(6);
-        told.extend(testbed.answer_all());
+        received.extend(testbed.answer_all());
         let flows = testbed.say(0, 1, "stats flow").concat();
         let is_there = reached(&mut testbed) == to(3);
-        assert_eq!(flows.contains("prio=5"), is_there, "{version:?}: {told:?}");
-        assert!(is_there || everything(&testbed) == nothing, "{version:?}: {told:?}");
+        assert_eq!(flows.contains("prio=5"), is_there, "{version:?}: {received:?}");
+        assert!(is_there || everything(&testbed) == nothing, "{version:?}: {received:?}");
     }
 }
 
@@ -150,15 +150,15 @@ fn what_a_member_refuses_when_it_comes_stays_on_the_others() {
         testbed.wipe(2, &kept);
         testbed.plant(2, vec![RefuseFlowMods { every: 1 }]);
         testbed.find(0, 1, 2);
-        testbed.take_told();
-        let told = testbed.say(0, 1, "flow modify_strict match=ip prio=5 actions=output:3");
+        testbed.take_received();
+        let received = testbed.say(0, 1, "flow modify_strict match=ip prio=5 actions=output:3");
         let at = if version == Version::V1_0 { 4 } else { 3 };
-        assert_eq!(told.len(), usize::from(version == Version::V1_0), "{version:?}: {told:?}");
+        assert_eq!(received.len(), usize::from(version == Version::V1_0), "{version:?}: {received:?}");
         for _ in 0..6 {
             testbed.wait(2);
             testbed.send(0, 1, 1, &packet("10.0.0.1>10.0.0.2"));
         }
-        assert_eq!(testbed.take_told(), [], "{version:?}");
+        assert_eq!(testbed.take_received(), [], "{version:?}");
         let expected: Vec<Vec<u32>> = to(at);
         let reached = reached(&mut testbed);
         assert_eq!(reached[..2], expected[..2], "{version:?}");
@@ -178,11 +178,11 @@ fn an_entry_that_the_member_of_its_port_refuses_ends() {
         testbed.wipe(1, &kept);
         testbed.plant(1, vec![RefuseFlowMods { every: 1 }]);
         testbed.find(0, 1, 1);
-        testbed.take_told();
+        testbed.take_received();
         testbed.wait(60);
-        let told = testbed.answer_all();
-        let ends = told.iter().filter(|it| it.starts_with("FLOW_REMOVED")).count();
-        assert_eq!(ends, 1, "{version:?}: {told:?}");
+        let received = testbed.answer_all();
+        let ends = received.iter().filter(|it| it.starts_with("FLOW_REMOVED")).count();
+        assert_eq!(ends, 1, "{version:?}: {received:?}");
         assert!(!testbed.say(0, 1, "stats flow").concat().contains("prio=5"), "{version:?}");
     }
 }
@@ -202,9 +202,9 @@ fn an_entry_that_a_member_holds_is_brought_again_with_the_group_that_it_lacks() 
         "flow add match=ip prio=5 actions=group:1",
     ];
     run(&mut testbed, &steps.map(|words| (words, Vec::new())));
-    let mut told = testbed.answer_all();
-    told.retain(|words| !words.starts_with("PORT_STATUS"));
-    assert_eq!(told, ["12 ERROR OFPBAC_BAD_OUT_PORT of type 15 xid 12"]);
+    let mut received = testbed.answer_all();
+    received.retain(|words| !words.starts_with("PORT_STATUS"));
+    assert_eq!(received, ["12 ERROR OFPBAC_BAD_OUT_PORT of type 15 xid 12"]);
     assert!(testbed.say(0, 1, "stats flow").concat().contains("group:1"));
     assert_eq!(reached(&mut testbed), to(3));
 }
@@ -273,10 +273,10 @@ fn refusals() -> impl Strategy<Value = [Vec<u32>; 3]> {
 
 /// The possible destinations of packets after the changes that were not refused. There is no destination where no entry
 /// was.
-fn possible(version: Version, before: Option<u32>, steps: &[Step], told: &[String]) -> Possible {
+fn possible(version: Version, before: Option<u32>, steps: &[Step], received: &[String]) -> Possible {
     let mut at = Possible::from([before]);
     for (xid, (words, _)) in (10..).zip(steps) {
-        let is_refused = told.iter().any(|it| it.starts_with(&format!("{xid} ERROR")));
+        let is_refused = received.iter().any(|it| it.starts_with(&format!("{xid} ERROR")));
         if words.starts_with("flow delete") {
             at = Possible::from([None]);
         }
@@ -312,27 +312,27 @@ proptest! {
                     testbed.plant(member, refusals.iter().map(|&nth| RefuseOnce { nth }).collect());
                 }
                 run(&mut testbed, steps);
-                let mut told = testbed.answer_all();
+                let mut received = testbed.answer_all();
                 (1..=3).for_each(|member| testbed.plant(member, Vec::new()));
-                prop_assert!(is_divided(&told), "{steps:?}: {told:?}");
-                let mut possible = possible(version, before, steps, &told);
+                prop_assert!(is_divided(&received), "{steps:?}: {received:?}");
+                let mut possible = possible(version, before, steps, &received);
                 let reached = reached(&mut testbed);
                 let is_there = |at: &Option<u32>| at.map_or(vec![Vec::new(); 4], to) == reached;
                 if !possible.iter().any(is_there) {
-                    // Last counts are waited for, which a member may not tell that has refused to bring the entry back.
+                    // Weir waits for last counters. A member that has refused to bring the entry back may not report them.
                     testbed.wait(6);
-                    told.extend(testbed.answer_all());
+                    received.extend(testbed.answer_all());
                 }
-                if told.iter().any(|it| it.starts_with("FLOW_REMOVED")) {
+                if received.iter().any(|it| it.starts_with("FLOW_REMOVED")) {
                     possible.insert(None);
                 }
                 let at = possible.iter().copied().find(is_there);
-                prop_assert!(at.is_some(), "{version:?} {reached:?} after {steps:?}: {told:?}");
+                prop_assert!(at.is_some(), "{version:?} {reached:?} after {steps:?}: {received:?}");
                 before = at.flatten();
                 let flows = testbed.say(0, 1, "stats flow").concat();
                 prop_assert_eq!(flows.contains("prio=5"), before.is_some(), "{}", flows);
                 let barriers = steps.iter().filter(|it| it.0 == "barrier").count();
-                let answered = told.iter().filter(|it| it.contains("BARRIER_REPLY")).count();
+                let answered = received.iter().filter(|it| it.contains("BARRIER_REPLY")).count();
                 prop_assert_eq!(answered, barriers);
             }
             testbed.say(0, 1, "flow delete match=");
@@ -351,15 +351,15 @@ proptest! {
         for (steps, member, nth) in &bursts {
             testbed.plant(*member, vec![RefuseOnce { nth: *nth }]);
             run(&mut testbed, steps);
-            let told = testbed.answer_all();
-            prop_assert!(is_divided(&told), "{steps:?}: {told:?}");
+            let received = testbed.answer_all();
+            prop_assert!(is_divided(&received), "{steps:?}: {received:?}");
             testbed.plant(*member, Vec::new());
-            let mut told = testbed.say(0, 1, "stats flow").concat();
-            if told.contains("group:1") {
-                told = testbed.say(0, 1, "stats group_desc").concat();
+            let mut reply = testbed.say(0, 1, "stats flow").concat();
+            if reply.contains("group:1") {
+                reply = testbed.say(0, 1, "stats group_desc").concat();
             }
-            let to = (1..=4).find(|port| told.contains(&format!("output:{port}")));
-            prop_assert_eq!(reached(&mut testbed), to.map_or(vec![Vec::new(); 4], self::to), "{}", told);
+            let to = (1..=4).find(|port| reply.contains(&format!("output:{port}")));
+            prop_assert_eq!(reached(&mut testbed), to.map_or(vec![Vec::new(); 4], self::to), "{}", reply);
         }
         testbed.say(0, 1, "flow delete match=");
         testbed.say(0, 1, "group delete id=all");

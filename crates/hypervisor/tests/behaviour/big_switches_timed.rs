@@ -33,11 +33,11 @@ fn an_entry_lives_on_while_changes_of_it_are_refused() {
         }
         let seen = testbed.send(0, 1, 1, &frame);
         assert_eq!(seen.delivered, [(0, 3, 4, frame.clone())], "{version:?}");
-        testbed.take_told();
+        testbed.take_received();
         (0..12).for_each(|_| testbed.wait_and_say(0, 1, &[REFUSED]));
-        let told = testbed.take_told();
-        let ends = told.iter().filter(|it| it.2.starts_with("FLOW_REMOVED"));
-        assert_eq!(ends.count(), 1, "{version:?}: {told:?}");
+        let received = testbed.take_received();
+        let ends = received.iter().filter(|it| it.2.starts_with("FLOW_REMOVED"));
+        assert_eq!(ends.count(), 1, "{version:?}: {received:?}");
     }
 }
 
@@ -58,9 +58,9 @@ fn an_entry_whose_time_was_over_does_not_come_back_with_a_refused_change() {
                     }
                 }
                 testbed.wait(1);
-                let told = testbed.take_told();
-                let ends = told.iter().filter(|it| it.2.starts_with("FLOW_REMOVED"));
-                assert_eq!(ends.count(), 1, "{version:?} {timeout} {is_before}: {told:?}");
+                let received = testbed.take_received();
+                let ends = received.iter().filter(|it| it.2.starts_with("FLOW_REMOVED"));
+                assert_eq!(ends.count(), 1, "{version:?} {timeout} {is_before}: {received:?}");
                 let after = [1, 2, 3].map(|switch| testbed.entries(switch));
                 assert_eq!(after, before, "{version:?} {timeout} {is_before}");
             }
@@ -82,7 +82,7 @@ fn a_change_releases_a_packet_where_the_entry_is_idle() {
         testbed.plant(2, vec![emulate::Fault::NeverAnswers { message_type: question }]);
         testbed.wait(3);
         let seen = testbed.send(0, 1, 1, &frame);
-        assert!(seen.delivered.is_empty() && seen.told[0].2.contains("buffer=0"), "{seen:?}");
+        assert!(seen.delivered.is_empty() && seen.received[0].2.contains("buffer=0"), "{seen:?}");
         let seen = testbed.out(0, 1, "flow modify match=ip actions=output:4 buffer=0");
         assert_eq!(seen.delivered, [(0, 3, 4, frame)], "{version:?}");
     }

@@ -95,9 +95,9 @@ fn reply(version: Version, question: &[u8], ports: &[u32]) -> Vec<u8> {
         return out;
     }
     let of = &question[Header::LEN..Header::LEN + 2];
-    let tells_ports = of == v13::MultipartType::PORT_DESC.0.to_be_bytes();
+    let has_ports = of == v13::MultipartType::PORT_DESC.0.to_be_bytes();
     let padding = if version == Version::V1_0 { 0 } else { 4 };
-    let parts: Vec<&[u32]> = if tells_ports { ports.chunks(500).collect() } else { vec![&[]] };
+    let parts: Vec<&[u32]> = if has_ports { ports.chunks(500).collect() } else { vec![&[]] };
     for (at, part) in parts.iter().enumerate() {
         let more = u16::from(at + 1 < parts.len());
         frame::write(version, type_ + 1, xid, &mut out, |out| {
@@ -112,20 +112,20 @@ fn reply(version: Version, question: &[u8], ports: &[u32]) -> Vec<u8> {
 }
 
 #[test]
-fn all_ports_are_told_in_parts() {
+fn all_ports_are_reported_in_parts() {
     for ports in [500, 512, 2000] {
         let mut joint = joined(Version::V1_3, ports);
         let Some(Event::Start(_)) = joint.poll_event() else { panic!("it is not shown") };
         joint.handle_front(&request(Version::V1_3, 7, "stats port_desc"), NOW);
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for message in frames(joint.front_outbox().as_slice()) {
             let (header, message) = v13::Message::parse(&message).unwrap();
             let v13::Message::MultipartReply(part) = message else { panic!("{message:?}") };
             let MultipartReplyBody::PortDesc(part) = part.body else { panic!("{part:?}") };
             assert_eq!(header.xid, 7);
-            told.extend(part.iter().map(|port| port.port_no.0));
+            reported.extend(part.iter().map(|port| port.port_no.0));
         }
-        assert_eq!(told, (1..=2 * ports).collect::<Vec<u32>>());
+        assert_eq!(reported, (1..=2 * ports).collect::<Vec<u32>>());
     }
 }
 

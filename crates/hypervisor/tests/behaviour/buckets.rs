@@ -68,7 +68,7 @@ fn exits_are_made_once_and_only_where_they_are_needed() {
 }
 
 #[test]
-fn references_to_exits_are_not_told() {
+fn references_to_exits_are_not_reported() {
     let mut testbed = testbed();
     both_say(&mut testbed, BLUE, 1, "group add id=1 type=all buckets=flood|strip_vlan,output:10");
     both_say(&mut testbed, BLUE, 1, "group add id=2 buckets=flood");
@@ -111,7 +111,7 @@ fn a_group_is_refused_once_with_its_exits() {
     }
 }
 
-/// The switch refuses one of the messages of a change. The result tells whether the change has that many messages.
+/// The switch refuses one of the messages of a change. Returns whether the change has that many messages.
 fn refuse_one(words: &str, nth: u32) -> bool {
     let mut testbed = testbed();
     for words in [
@@ -124,11 +124,11 @@ fn refuse_one(words: &str, nth: u32) -> bool {
     let entries = testbed.entries(1);
     let context = format!("{words} {nth}");
     testbed.plant(1, vec![Fault::RefuseOnce { nth }]);
-    let told = testbed.say(BLUE, 1, words);
+    let received = testbed.say(BLUE, 1, words);
     testbed.plant(1, Vec::new());
-    let is_refused = !told.is_empty();
+    let is_refused = !received.is_empty();
     if is_refused {
-        assert_eq!(told, ["7 ERROR OFPGMFC_OUT_OF_GROUPS of type 15 xid 7"], "{context}");
+        assert_eq!(received, ["7 ERROR OFPGMFC_OUT_OF_GROUPS of type 15 xid 7"], "{context}");
         assert_eq!(testbed.entries(1), entries, "{context}");
         // Exits that were not refused stay.
         assert!([2, 5, 8].contains(&testbed.groups(1)), "{context}: {}", testbed.groups(1));
@@ -138,8 +138,8 @@ fn refuse_one(words: &str, nth: u32) -> bool {
     testbed.say_beside(BLUE, 1, words);
     all_same(&mut testbed);
     for question in ["stats group_desc", "stats flow"] {
-        let told = testbed.say(BLUE, 1, question);
-        assert_eq!(told, testbed.say_beside(BLUE, 1, question), "{context}");
+        let received = testbed.say(BLUE, 1, question);
+        assert_eq!(received, testbed.say_beside(BLUE, 1, question), "{context}");
     }
     is_refused
 }

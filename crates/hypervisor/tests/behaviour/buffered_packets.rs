@@ -54,7 +54,7 @@ fn waits(version: Version, release: &str, is_taken: bool) -> (Vec<String>, Vec<S
 #[test]
 fn what_waits_for_its_turn_does_not_release_a_later_packet() {
     for version in [Version::V1_0, Version::V1_3] {
-        for (release, told) in [
+        for (release, expected) in [
             (
                 "out buffer=0 actions=output:3",
                 &["3 ERROR OFPBRC_BUFFER_UNKNOWN of type 13 xid 3"][..],
@@ -69,7 +69,7 @@ fn what_waits_for_its_turn_does_not_release_a_later_packet() {
             assert!(sent.len() == 1 && sent[0].contains("buffer_id: 4294967295,"), "{sent:?}");
             let sends = sent[0].contains("Output");
             assert_eq!(sends, release.starts_with("flow"), "{version:?}: {sent:?}");
-            assert_eq!(heard, told, "{version:?}: {release}");
+            assert_eq!(heard, expected, "{version:?}: {release}");
         }
     }
 }
@@ -91,7 +91,7 @@ fn released(switch: u64, change: &str) -> Vec<(usize, u64, u32)> {
         assert_eq!(testbed.say(tenant, switch, &format!("flow add {rule}")), [""; 0]);
     }
     let seen = testbed.send(1, 1, 1, &packet("10.0.0.1>10.0.0.2*200"));
-    assert!(seen.delivered.is_empty() && seen.told[0].2.contains("buffer=0"), "{seen:?}");
+    assert!(seen.delivered.is_empty() && seen.received[0].2.contains("buffer=0"), "{seen:?}");
     let seen = testbed.out(1, switch, &format!("flow {change} buffer=0"));
     seen.delivered.iter().map(|(tenant, switch, port, _)| (*tenant, *switch, *port)).collect()
 }

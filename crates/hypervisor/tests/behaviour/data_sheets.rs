@@ -122,12 +122,12 @@ fn the_operators_limit_goes_before_the_sheets() {
         setup.policy.tenants[1].limits.flow_mod = Some(own);
         let world = World::new(setup);
         let rates = world.core.rates_of(world.tenant("blue"));
-        let told: Vec<_> = rates
+        let limits: Vec<_> = rates
             .iter()
             .map(|it| (it.class, it.per_second.round() as u32, it.burst, it.by == RateBy::Operator))
             .collect();
         assert_eq!(
-            told,
+            limits,
             [
                 (MessageClass::PacketOut, 250, 25, false),
                 (MessageClass::FlowMod, 600, 7, true),
@@ -161,9 +161,9 @@ fn of_the_sheets_table_and_the_switchs_the_smaller_counts() {
             };
             let world = World::new(setup);
             let shares = world.core.shares_of(world.tenant("blue"));
-            let told: Vec<_> =
+            let figures: Vec<_> =
                 shares.iter().map(|it| (it.holds.rules, it.holds.by, it.may)).collect();
-            assert_eq!(told, [(rules, by, rules / 4)], "{version:?} {says}");
+            assert_eq!(figures, [(rules, by, rules / 4)], "{version:?} {says}");
         }
     }
 }
@@ -178,11 +178,11 @@ fn a_sheet_of_another_switch_is_not_used_and_that_is_said() {
         let mut world = with_sheet(version, Some(other()));
         assert_eq!(*world.core.sheet(), Standing::OfAnother(Arc::new(other())));
         assert_eq!(world.core.rates_of(world.tenant("red")), []);
-        let told = |world: &World| {
+        let reports = |world: &World| {
             let about = world.events.iter().filter(|it| matches!(it, Event::SheetOfAnother));
             about.count()
         };
-        assert_eq!(told(&world), 1);
+        assert_eq!(reports(&world), 1);
         // A reload brings the right one for this switch, and leaves the wrong one to others.
         let mut policy = policy(SPACES);
         policy.any_sheet = Some(Arc::new(other()));
@@ -195,7 +195,7 @@ fn a_sheet_of_another_switch_is_not_used_and_that_is_said() {
         world.set_policy(policy);
         assert_eq!(*world.core.sheet(), Standing::None);
         assert_eq!(world.core.rates_of(world.tenant("red")), []);
-        assert_eq!(told(&world), 1);
+        assert_eq!(reports(&world), 1);
     }
 }
 

@@ -121,7 +121,7 @@ fn a_policy_change_sends_nothing_that_the_store_lacks() {
 }
 
 #[test]
-fn an_entry_that_cannot_follow_is_told_to_be_gone() {
+fn an_entry_that_cannot_follow_is_reported_as_removed() {
     for version in VERSIONS {
         let mut world = World::new(Setup::new(version, TWO));
         let red = world.connect("red");
@@ -136,9 +136,9 @@ fn an_entry_that_cannot_follow_is_told_to_be_gone() {
         };
         assert_eq!(world.core.counters().own_refused, refused);
         assert_eq!(world.core.tenants().next().unwrap().flows, flows);
-        let told = world.heard(red);
-        assert_eq!(told.len(), heard, "{told:?}");
-        assert!(told.iter().all(|told| told.contains("FLOW_REMOVED")), "{told:?}");
+        let received = world.heard(red);
+        assert_eq!(received.len(), heard, "{received:?}");
+        assert!(received.iter().all(|message| message.contains("FLOW_REMOVED")), "{received:?}");
     }
 }
 

@@ -15,7 +15,7 @@ fn slow(policy: &str) -> (World, Seat) {
 }
 
 /// An entry goes with its group. The switch refuses the first of these requests, and the controller changes the entry
-/// after them. Tells whether the old entry and the changed entry are left.
+/// after them. Returns whether the old entry and the changed entry are left.
 fn left_of(entry: &str, refused: &[&str], change: &str) -> [bool; 2] {
     let (mut world, blue) = slow("blue: any");
     say(&mut world, blue, &format!("flow add prio=7 actions={entry}"));
@@ -177,7 +177,7 @@ fn what_waits_for_its_tenants_rate_is_done() {
 
 /// The switch has refused to delete a group. So a FLOW_REMOVED for an entry that uses the group is news.
 #[test]
-fn the_end_of_what_did_not_go_is_told() {
+fn an_entry_that_stayed_with_its_group_has_a_flow_removed_when_it_ends() {
     let (mut world, blue) = slow("blue: any");
     say(&mut world, blue, "flow add prio=7 actions=group:1 flags=rem");
     world.switch.switch_mut().plant(vec![Fault::RefuseOnce { nth: 1 }]);

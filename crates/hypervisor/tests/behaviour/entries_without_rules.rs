@@ -11,22 +11,22 @@ const LINK: [(u64, u32); 2] = [(1, 10), (2, 10)];
 
 /// The messages that red gets from its first switch on the testbed, and from its own switch beside the testbed: those since
 /// the last call, and the reply.
-fn both_tell(testbed: &mut Testbed, words: &str) -> Vec<String> {
-    let mut told: Vec<String> = testbed.take_told().into_iter().map(|(.., words)| words).collect();
-    let mut beside = testbed.told_beside(RED, 1);
-    told.sort();
+fn messages_of_both(testbed: &mut Testbed, words: &str) -> Vec<String> {
+    let mut received: Vec<String> = testbed.take_received().into_iter().map(|(.., words)| words).collect();
+    let mut beside = testbed.messages_beside(RED, 1);
+    received.sort();
     beside.sort();
-    told.extend(testbed.say(RED, 1, words));
+    received.extend(testbed.say(RED, 1, words));
     beside.extend(testbed.say_beside(RED, 1, words));
-    assert_eq!(told, beside, "{words}");
-    told
+    assert_eq!(received, beside, "{words}");
+    received
 }
 
 /// A testbed on which red's link from the first switch has no path, and the first port is closed.
 fn testbed(version: Version) -> Testbed {
     let mut testbed = Testbed::new(version, two_networks());
     testbed.cut(RED, vec![LINK], 3000);
-    both_tell(&mut testbed, "port_mod port=1 config=4 mask=4");
+    messages_of_both(&mut testbed, "port_mod port=1 config=4 mask=4");
     testbed
 }
 
@@ -48,17 +48,17 @@ fn they_end_when_their_time_is_over() {
             let mut testbed = testbed(version);
             for rule in UNPLACED {
                 let rule = format!("flow add {rule} {times} flags=rem cookie=7 actions=output:2");
-                assert_eq!(both_tell(&mut testbed, &rule), [""; 0]);
+                assert_eq!(messages_of_both(&mut testbed, &rule), [""; 0]);
             }
-            both_tell(&mut testbed, "flow add prio=9 match=in_port=10 idle=1 actions=output:2");
+            messages_of_both(&mut testbed, "flow add prio=9 match=in_port=10 idle=1 actions=output:2");
             testbed.wait(end - 1);
-            assert!(both_tell(&mut testbed, "stats flow").join("").contains("cookie=0x7"));
+            assert!(messages_of_both(&mut testbed, "stats flow").join("").contains("cookie=0x7"));
             testbed.wait(1);
-            let told = both_tell(&mut testbed, "stats flow");
-            let ends = told.iter().filter(|words| words.contains(reason)).count();
-            assert_eq!((ends, told.len()), (UNPLACED.len(), UNPLACED.len() + 1), "{told:?}");
+            let received = messages_of_both(&mut testbed, "stats flow");
+            let ends = received.iter().filter(|words| words.contains(reason)).count();
+            assert_eq!((ends, received.len()), (UNPLACED.len(), UNPLACED.len() + 1), "{received:?}");
             testbed.wait(20);
-            assert_eq!(both_tell(&mut testbed, "stats flow"), ["7 STATS flow"]);
+            assert_eq!(messages_of_both(&mut testbed, "stats flow"), ["7 STATS flow"]);
         }
     }
 }
@@ -171,10 +171,10 @@ fn they_are_copies_of_entries_of_big_switches() {
                 let seen = testbed.send(RED, at, port, &frame);
                 assert_eq!(seen.delivered, [(RED, 1, 2, frame.clone())], "{version:?} {rule}");
             }
-            assert_eq!(testbed.take_told(), []);
+            assert_eq!(testbed.take_received(), []);
             testbed.wait(3);
-            let told = testbed.take_told();
-            let [(RED, _, words)] = &told[..] else { panic!("{version:?} {rule}: {told:?}") };
+            let received = testbed.take_received();
+            let [(RED, _, words)] = &received[..] else { panic!("{version:?} {rule}: {received:?}") };
             assert!(words.contains("IDLE_TIMEOUT n=4"), "{words}");
             assert_eq!(testbed.say(RED, 1, "stats flow"), ["7 STATS flow"]);
         }
@@ -209,6 +209,6 @@ fn many_whose_time_is_over_while_they_change_keep_nobody_waiting() {
 
 /// Nanoseconds that this thread has had a processor, without the time of other threads.
 fn worked() -> u64 {
-    let told = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
-    told.split(' ').next().and_then(|first| first.parse().ok()).unwrap()
+    let schedstat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    schedstat.split(' ').next().and_then(|first| first.parse().ok()).unwrap()
 }

@@ -67,10 +67,10 @@ fn a_match_of_one_packet_stays_when_the_switch_connects_again() {
             world.advance(1_000_000_000);
             assert_eq!(world.heard(red), ["2 STATS aggregate flows=1 n=1"], "{timeouts}");
             world.say(red, 3, &format!("flow delete_strict prio=7 {exact}"));
-            let told = world.heard(red);
+            let received = world.heard(red);
             assert!(
-                matches!(&told[..], [it] if it.starts_with("FLOW_REMOVED prio=65535 ")),
-                "{told:?}"
+                matches!(&received[..], [it] if it.starts_with("FLOW_REMOVED prio=65535 ")),
+                "{received:?}"
             );
         }
     }
@@ -140,8 +140,8 @@ fn what_becomes_a_match_of_one_packet_is_above_all_others() {
     assert_eq!(world.packet(1, &wire("vlan5:")), [2]);
     world.say(red, 3, "stats flow match=dl_vlan=5");
     world.advance(1_000_000_000);
-    let told = world.heard(red);
-    assert!(told[0].starts_with("3 STATS flow prio=1 "), "{told:?}");
+    let received = world.heard(red);
+    assert!(received[0].starts_with("3 STATS flow prio=1 "), "{received:?}");
 }
 
 #[test]

@@ -129,7 +129,7 @@ fn measure(case: Case, neighbour_rate: u64) -> Measured {
 fn check(case: Case, more: u64) {
     let alone = measure(case, 0);
     let beside = measure(case, 16_000);
-    let told = format!(
+    let measured = format!(
         "{case:?}: alone {}/{} us, beside {}/{} us, busy {:.3}, neighbour {}/s",
         alone.p50 / 1_000,
         alone.p99 / 1_000,
@@ -138,13 +138,13 @@ fn check(case: Case, more: u64) {
         beside.busy,
         beside.neighbour
     );
-    assert_eq!((alone.unanswered, beside.unanswered), (0, 0), "{told}");
-    assert!(beside.p50 <= alone.p50 + more, "{told}");
-    assert!(beside.p99 <= alone.p99 + 8 * SERVICE, "{told}");
-    assert!(beside.busy >= 0.9, "{told}");
+    assert_eq!((alone.unanswered, beside.unanswered), (0, 0), "{measured}");
+    assert!(beside.p50 <= alone.p50 + more, "{measured}");
+    assert!(beside.p99 <= alone.p99 + 8 * SERVICE, "{measured}");
+    assert!(beside.busy >= 0.9, "{measured}");
     // If the switch answers no message, every third message is a barrier of Weir's own.
-    assert!(beside.neighbour >= 4_000, "{told}");
-    assert!(beside.longest_queue <= 256, "{told}");
+    assert!(beside.neighbour >= 4_000, "{measured}");
+    assert!(beside.longest_queue <= 256, "{measured}");
 }
 
 /// A switch that works on one message at a time, near and far.

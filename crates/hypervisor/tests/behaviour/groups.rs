@@ -31,9 +31,9 @@ fn each_kind_sends_into_links_on_one_port_from_each_of_them() {
         // All copies are one group to the tenant, and what is written several times is one entry.
         for question in ["stats group", "stats group_desc", "stats flow", "stats flow out_group=1"]
         {
-            let told = testbed.say(BLUE, 1, question);
-            assert_eq!(told, testbed.say_beside(BLUE, 1, question), "{kind} {buckets} {question}");
-            assert!(told[0].len() > "7 STATS group_desc".len(), "{told:?}");
+            let received = testbed.say(BLUE, 1, question);
+            assert_eq!(received, testbed.say_beside(BLUE, 1, question), "{kind} {buckets} {question}");
+            assert!(received[0].len() > "7 STATS group_desc".len(), "{received:?}");
         }
         assert_eq!(testbed.say(BLUE, 1, "stats group id=1"), testbed.say(BLUE, 1, "stats group"));
         assert_eq!(testbed.say(BLUE, 1, "stats flow out_group=2"), ["7 STATS flow"]);
@@ -91,7 +91,7 @@ fn entries_follow_a_group_that_is_modified() {
         let flows = testbed.say(BLUE, 1, "stats flow");
         assert_eq!(flows, testbed.say_beside(BLUE, 1, "stats flow"), "{buckets}");
     }
-    // With a group go the entries that use it, each told once; one that others name does not go.
+    // With a group go the entries that use it, each with one FLOW_REMOVED. A group that other groups name does not go.
     both_say(&mut testbed, BLUE, 1, "flow modify match=ip,nw_src=10.0.0.0 actions=group:1");
     both_say(&mut testbed, BLUE, 1, "group modify id=1 type=all buckets=output:10|output:11");
     both_say(
@@ -101,8 +101,8 @@ fn entries_follow_a_group_that_is_modified() {
         "flow add prio=5 match=ip,nw_src=10.0.0.0 actions=group:1 flags=rem",
     );
     for words in ["group delete id=1", "group delete id=2", "group delete id=1"] {
-        let told = testbed.say(BLUE, 1, words);
-        assert_eq!(told, testbed.say_beside(BLUE, 1, words), "{words}");
+        let received = testbed.say(BLUE, 1, words);
+        assert_eq!(received, testbed.say_beside(BLUE, 1, words), "{words}");
     }
     assert_eq!(testbed.groups(1), 0);
     assert_eq!(testbed.say(BLUE, 1, "stats flow"), testbed.say_beside(BLUE, 1, "stats flow"));
@@ -188,7 +188,7 @@ fn one_copy_refused_is_the_whole_group_refused() {
     }
 }
 
-/// The switch refuses one of the messages of a change. The result tells whether the change has that many messages.
+/// The switch refuses one of the messages of a change. Returns whether the change has that many messages.
 fn refuse_one(words: &str, nth: u32) -> bool {
     let mut testbed = testbed();
     for words in [
@@ -205,20 +205,20 @@ fn refuse_one(words: &str, nth: u32) -> bool {
     let (groups, entries) = (testbed.groups(1), testbed.entries(1));
     let context = format!("{words} {nth}");
     testbed.plant(1, vec![Fault::RefuseOnce { nth }]);
-    let told = testbed.say(BLUE, 1, words);
+    let received = testbed.say(BLUE, 1, words);
     testbed.plant(1, Vec::new());
     assert_eq!(testbed.say(BLUE, 1, "barrier"), ["7 BARRIER_REPLY"], "{context}");
-    if told.is_empty() {
+    if received.is_empty() {
         assert_eq!(testbed.say_beside(BLUE, 1, words), [""; 0], "{context}");
     } else {
-        assert_eq!(told, ["7 ERROR OFPGMFC_OUT_OF_GROUPS of type 15 xid 7"], "{context}");
+        assert_eq!(received, ["7 ERROR OFPGMFC_OUT_OF_GROUPS of type 15 xid 7"], "{context}");
         assert_eq!(testbed.groups(1), groups, "{context}");
         assert_eq!(testbed.entries(1), entries, "{context}");
     }
     all_same(&mut testbed);
     let described = testbed.say(BLUE, 1, "stats group_desc");
     assert_eq!(described, testbed.say_beside(BLUE, 1, "stats group_desc"), "{context}");
-    !told.is_empty()
+    !received.is_empty()
 }
 
 #[test]

@@ -345,7 +345,7 @@ fn at_rest(maps: Maps, steps: &[Step], slow: bool) -> Result<(), TestCaseError> 
     for step in steps {
         match step {
             Step::Say(blue, words) => world.say(seats[usize::from(*blue)], 1, words),
-            // One refusal, so that there is a way back: what is refused twice is lost, and told so.
+            // One refusal, so that there is a way back: what the switch refuses twice is lost and reported as removed.
             Step::Refuse(nth) => {
                 // What Weir does for itself is refused to nobody.
                 if std::mem::take(&mut has_moved) {
@@ -365,14 +365,14 @@ fn at_rest(maps: Maps, steps: &[Step], slow: bool) -> Result<(), TestCaseError> 
     world.advance(60_000_000_000);
     let flows: Vec<usize> = world.core.tenants().map(|tenant| tenant.flows).collect();
     let (groups, entries) = (world.switch_groups(), world.switch_entries());
-    let mut told: Vec<String> = Vec::new();
+    let mut received: Vec<String> = Vec::new();
     for seat in seats {
         world.heard(seat);
         world.say(seat, 9, "stats group_desc");
-        told.extend(world.heard(seat));
+        received.extend(world.heard(seat));
     }
     world.reconnect();
-    prop_assert_eq!(world.switch_groups(), groups, "{:?}", told);
+    prop_assert_eq!(world.switch_groups(), groups, "{:?}", received);
     prop_assert_eq!(world.switch_entries(), entries);
     prop_assert_eq!(world.core.tenants().map(|it| it.flows).collect::<Vec<_>>(), flows);
     // And all of it can go.

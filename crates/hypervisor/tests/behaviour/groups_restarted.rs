@@ -151,8 +151,8 @@ fn exits_are_found_again_after_a_restart() {
         check(&mut world);
         let blue = world.connect("blue");
         world.say(blue, 9, "stats group_desc");
-        let told = world.heard(blue).join("");
-        assert_eq!(told.matches(':').count() > 0, own > 0, "{told}");
+        let received = world.heard(blue).join("");
+        assert_eq!(received.matches(':').count() > 0, own > 0, "{received}");
         // They stay for what may come, and go with the network.
         say(&mut world, blue, "group delete id=all");
         say(&mut world, blue, "flow delete match=");
@@ -312,16 +312,16 @@ fn what_brings_copies_and_is_refused_once_is_tried_again() {
         world.advance(1_000_000_000);
         world.switch.switch_mut().plant(Vec::new());
         world.say(blue, 9, "stats group_desc");
-        let told = world.heard(blue);
+        let received = world.heard(blue);
         let last = "9 STATS group_desc 3:group:7 7:output:10 output:11";
-        assert_eq!(told.last().map(String::as_str), Some(last), "{nth}");
+        assert_eq!(received.last().map(String::as_str), Some(last), "{nth}");
         let (groups, entries) = (world.switch_groups(), world.switch_entries());
         let flows: Vec<usize> = world.core.tenants().map(|tenant| tenant.flows).collect();
         world.reconnect();
         assert_eq!((world.switch_groups(), world.switch_entries()), (groups, entries), "{nth}");
         assert_eq!(world.core.tenants().map(|it| it.flows).collect::<Vec<_>>(), flows, "{nth}");
-        // An entry that came to the switch before its group is lost, and told so.
-        let lost = told.iter().filter(|words| words.contains("FLOW_REMOVED")).count();
+        // An entry that came to the switch before its group is lost, and reported as removed.
+        let lost = received.iter().filter(|words| words.contains("FLOW_REMOVED")).count();
         assert_eq!(
             lost == 0,
             world.switch_flows().iter().any(|it| it.contains(" prio=5 ")),
@@ -344,9 +344,9 @@ fn a_group_that_cannot_have_its_copies_is_lost_with_what_uses_it() {
     // waits for the switch's reports about the other rules.
     world.advance(11_000_000_000);
     world.say(blue, 9, "stats group_desc");
-    let told = world.heard(blue);
-    assert!(told.contains(&"FLOW_REMOVED prio=5 any cookie=0x0 DELETE n=0".to_owned()), "{told:?}");
-    assert_eq!(told.last().unwrap(), "9 STATS group_desc 9:", "what is as it has to be is left");
+    let received = world.heard(blue);
+    assert!(received.contains(&"FLOW_REMOVED prio=5 any cookie=0x0 DELETE n=0".to_owned()), "{received:?}");
+    assert_eq!(received.last().unwrap(), "9 STATS group_desc 9:", "what is as it has to be is left");
     assert_eq!(world.tenant_flows(), [""; 0]);
     assert_eq!(world.core.tenants().map(|it| it.flows).collect::<Vec<_>>(), [0, 0]);
     // What could not even be deleted goes with the next connection.

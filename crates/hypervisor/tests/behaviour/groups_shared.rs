@@ -57,8 +57,8 @@ fn buckets_that_write_a_hosts_address_send_to_it_and_others_are_refused() {
         for tenant in [RED, BLUE] {
             all_same(&mut testbed, &plan(tenant), tenant, buckets);
             for question in ["stats group", "stats group_desc", "stats flow"] {
-                let told = testbed.say(tenant, 1, question);
-                assert_eq!(told, testbed.say_beside(tenant, 1, question), "{buckets} {question}");
+                let received = testbed.say(tenant, 1, question);
+                assert_eq!(received, testbed.say_beside(tenant, 1, question), "{buckets} {question}");
             }
         }
     }

@@ -384,13 +384,13 @@ fn an_entry_of_a_network_ends_when_it_is_idle_at_every_port() {
                 assert_eq!(seen.delivered, [(0, 1, 3 - *port, frame.clone())], "{version:?}");
             }
             testbed.wait(3);
-            assert_eq!(testbed.take_told(), []);
+            assert_eq!(testbed.take_received(), []);
             testbed.wait(2);
-            let told = testbed.take_told();
-            let [(_, _, words)] = &told[..] else { panic!("{version:?} {ports:?}: {told:?}") };
+            let received = testbed.take_received();
+            let [(_, _, words)] = &received[..] else { panic!("{version:?} {ports:?}: {received:?}") };
             assert!(words.contains(&format!("IDLE_TIMEOUT n={packets}")), "{words}");
             testbed.wait(9);
-            assert_eq!(testbed.take_told(), []);
+            assert_eq!(testbed.take_received(), []);
         }
     }
 }

@@ -145,7 +145,7 @@ impl Tables {
     }
 
     /// The tables that the tenant sees.
-    fn told(version: Version, world: &mut World, seat: Seat) -> Tables {
+    fn reported(version: Version, world: &mut World, seat: Seat) -> Tables {
         let mut ask = |words| {
             world.say(seat, 1, words);
             world.advance(100_000_000);
@@ -156,8 +156,8 @@ impl Tables {
         Tables { entries: Tables::entries(&flows), groups: Tables::groups(&groups) }
     }
 
-    fn entries(told: &str) -> BTreeMap<u32, (u64, String)> {
-        let entries = told.split("; ").filter_map(|entry| {
+    fn entries(reply: &str) -> BTreeMap<u32, (u64, String)> {
+        let entries = reply.split("; ").filter_map(|entry| {
             let (_, after) = entry.split_once("prio=")?;
             let (priority, actions) = (after.split(' ').next()?, after.split(' ').next_back()?);
             let cookie = value(after, "cookie").map_or(0, |_| 1);
@@ -166,16 +166,16 @@ impl Tables {
         entries.collect()
     }
 
-    fn groups(told: &str) -> BTreeMap<u32, String> {
-        let groups = told.split_whitespace().filter_map(|word| word.split_once(':'));
+    fn groups(reply: &str) -> BTreeMap<u32, String> {
+        let groups = reply.split_whitespace().filter_map(|word| word.split_once(':'));
         groups.filter_map(|(id, it)| Some((id.parse().ok()?, it.to_owned()))).collect()
     }
 
-    /// Whether a reply is about these tables.
-    fn are_told(&self, words: &str, told: &str) -> bool {
+    /// Whether a reply shows these tables.
+    fn are_shown(&self, words: &str, reply: &str) -> bool {
         match words {
-            "stats flow" => Tables::entries(told) == self.entries,
-            "stats group_desc" => Tables::groups(told) == self.groups,
+            "stats flow" => Tables::entries(reply) == self.entries,
+            "stats group_desc" => Tables::groups(reply) == self.groups,
             _ => true,
         }
     }
@@ -200,7 +200,7 @@ fn an_entry_is_deleted_for_where_it_sends() {
             let heard = world.heard(blue);
             assert!(heard[0].starts_with("11 ERROR"), "{version:?} {delete}: {heard:?}");
             assert_eq!(heard[1..], ["13 BARRIER_REPLY"], "{version:?} {delete}");
-            assert_eq!(Tables::told(version, &mut world, blue).entries.len(), left, "{delete}");
+            assert_eq!(Tables::reported(version, &mut world, blue).entries.len(), left, "{delete}");
             assert_eq!(world.tenant_flows().len(), left, "{version:?} {delete}");
         }
     }
@@ -263,13 +263,13 @@ proptest! {
                 prop_assert!(is_divided(&heard), "{steps:?}: {heard:?}");
                 let mut refused_by_switch = 0;
                 for (xid, words) in &steps {
-                    let told = heard.iter().find_map(|it| it.strip_prefix(&format!("{xid} ")));
-                    let is_told = told.is_some_and(|it| it.starts_with("ERROR"));
+                    let reply = heard.iter().find_map(|it| it.strip_prefix(&format!("{xid} ")));
+                    let is_error = reply.is_some_and(|it| it.starts_with("ERROR"));
                     prop_assert!(
-                        tables.are_told(words, told.unwrap_or_default()),
+                        tables.are_shown(words, reply.unwrap_or_default()),
                         "{}: {:?}, not {:?}", xid, heard, tables
                     );
-                    if !is_told {
+                    if !is_error {
                         prop_assert!(!tables.refuse(version, words), "{words}: {heard:?}");
                     } else if !tables.lack(words) && !tables.clone().refuse(version, words) {
                         // A modification that means no entry can be refused for its group, and need not be.
@@ -277,11 +277,11 @@ proptest! {
                     }
                 }
                 prop_assert!(refused_by_switch <= refused.len(), "{steps:?}: {heard:?}");
-                let told = Tables::told(version, &mut world, blue);
-                prop_assert_eq!(&told, &tables, "{:?} {} {:?}", version, is_network, heard);
+                let reported = Tables::reported(version, &mut world, blue);
+                prop_assert_eq!(&reported, &tables, "{:?} {} {:?}", version, is_network, heard);
                 if !is_network {
-                    prop_assert_eq!(world.tenant_flows().len(), told.entries.len());
-                    prop_assert_eq!(world.switch.switch().group_count(), told.groups.len());
+                    prop_assert_eq!(world.tenant_flows().len(), reported.entries.len());
+                    prop_assert_eq!(world.switch.switch().group_count(), reported.groups.len());
                 }
             }
         }

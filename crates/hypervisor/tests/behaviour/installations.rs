@@ -38,11 +38,11 @@ fn fill(world: &mut World) {
 
 /// The installations whose rules the switch holds, and the number of these rules, from the core's reports.
 fn left(world: &World) -> Vec<(String, usize)> {
-    let told = world.events.iter().filter_map(|event| match event {
+    let reported = world.events.iter().filter_map(|event| match event {
         Event::LeftOthers(left) => Some(left),
         _ => None,
     });
-    told.flatten().map(|(it, rules)| (it.to_string(), *rules)).collect()
+    reported.flatten().map(|(it, rules)| (it.to_string(), *rules)).collect()
 }
 
 #[test]
@@ -60,9 +60,9 @@ fn a_lost_store_erases_nothing() {
         assert_eq!(tenants(&after), tenants(&before), "{version:?}");
         assert!(!tenants(&after).is_empty(), "{before:?}");
         assert_eq!(world.switch.switch().group_count(), groups);
-        let told = left(&world);
-        assert!(told.len() == 1 && told[0].0 == "001" && told[0].1 > 0, "{version:?}: {told:?}");
-        assert_eq!(world.core.counters().others_entries, told[0].1 as u64);
+        let left = left(&world);
+        assert!(left.len() == 1 && left[0].0 == "001" && left[0].1 > 0, "{version:?}: {left:?}");
+        assert_eq!(world.core.counters().others_entries, left[0].1 as u64);
         // What red has set up goes on.
         assert_eq!(world.packet(1, &packet("10.1.0.1>10.1.0.2")), [2], "{version:?}");
     }
@@ -116,7 +116,7 @@ fn the_same_rule_takes_the_place_of_one_that_was_left() {
 }
 
 #[test]
-fn who_is_told_to_takes_over() {
+fn an_installation_takes_over_when_it_is_configured_to() {
     for version in VERSIONS {
         let mut world = world(version);
         fill(&mut world);

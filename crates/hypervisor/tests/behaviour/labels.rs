@@ -26,7 +26,7 @@ fn world(version: Version, form: Option<LabelForm>) -> (World, Seat, Seat) {
 }
 
 /// Reports a label of each port to all tenants. Gives the messages that red and blue receive.
-fn tell(world: &mut World, red: Seat, blue: Seat) -> [Vec<Vec<u8>>; 2] {
+fn report_labels(world: &mut World, red: Seat, blue: Seat) -> [Vec<Vec<u8>>; 2] {
     for name in ["red", "blue"] {
         let tenant = world.tenant(name);
         for port in [1, 3] {
@@ -55,7 +55,7 @@ fn the_papers_field_is_for_those_who_asked_and_others_get_the_standard_frame() {
     assert_eq!(reply.len(), 32 + 2 * (v10::PhyPort::LEN + 4));
     assert_eq!(u32_at(&reply, 32 + v10::PhyPort::LEN), UNKNOWN, "nothing is known yet");
 
-    let [red_hears, blue_hears] = tell(&mut world, red, blue);
+    let [red_hears, blue_hears] = report_labels(&mut world, red, blue);
     assert_eq!(blue_hears, [] as [Vec<u8>; 0]);
     let [status] = red_hears.as_slice() else { panic!("port 1 and no other: {red_hears:?}") };
     assert_eq!((status[1], status[8]), (PORT_STATUS, 2));
@@ -75,7 +75,7 @@ fn the_papers_field_is_for_those_who_asked_and_others_get_the_standard_frame() {
 #[test]
 fn openflow_1_3_has_it_as_the_ports_speed() {
     let (mut world, red, blue) = world(Version::V1_3, Some(LabelForm::OpenFlow13));
-    let [red_hears, blue_hears] = tell(&mut world, red, blue);
+    let [red_hears, blue_hears] = report_labels(&mut world, red, blue);
     assert_eq!(blue_hears, [] as [Vec<u8>; 0]);
     let [status] = red_hears.as_slice() else { panic!("port 1 and no other: {red_hears:?}") };
     let status = v13::PortStatus::parse(&status[8..]).unwrap();
@@ -95,10 +95,10 @@ fn openflow_1_3_has_it_as_the_ports_speed() {
 }
 
 #[test]
-fn messages_of_their_own_are_told_and_greet_who_comes_later() {
+fn experimenter_messages_carry_labels_also_to_a_controller_that_connects_later() {
     for version in [Version::V1_0, Version::V1_3] {
         let (mut world, red, blue) = world(version, Some(LabelForm::Experimenter));
-        let [red_hears, blue_hears] = tell(&mut world, red, blue);
+        let [red_hears, blue_hears] = report_labels(&mut world, red, blue);
         assert_eq!(blue_hears, [] as [Vec<u8>; 0]);
         let expected = |message: &[u8]| {
             assert_eq!((message[0], message[1], message.len()), (version.0, VENDOR, 40));
@@ -122,12 +122,12 @@ fn a_form_of_the_other_version_changes_nothing() {
         (Version::V1_0, None),
     ] {
         let (mut world, red, blue) = world(version, form);
-        assert_eq!(tell(&mut world, red, blue), [Vec::<Vec<u8>>::new(), Vec::new()], "{form:?}");
+        assert_eq!(report_labels(&mut world, red, blue), [Vec::<Vec<u8>>::new(), Vec::new()], "{form:?}");
     }
 }
 
 #[test]
-fn entries_are_told_as_they_come_change_and_go() {
+fn entries_are_reported_as_they_come_change_and_go() {
     let (mut world, red, _) = world(Version::V1_0, None);
     world.say(red, 1, "flow add match=in_port=1 prio=7 actions=output:2");
     assert_eq!(world.core.take_flow_changes(), [], "nobody asked");
@@ -171,8 +171,8 @@ fn own_probes_come_back_to_us_whatever_tenants_install() {
         let _ = (world.received(red), world.received(blue));
         world.packet(3, &probe.frame);
         world.advance(50_000_000);
-        let told = Event::Probe(3, probe.frame.clone());
-        assert_eq!(world.events.iter().filter(|event| **event == told).count(), 1);
+        let expected = Event::Probe(3, probe.frame.clone());
+        assert_eq!(world.events.iter().filter(|event| **event == expected).count(), 1);
         assert_eq!(world.received(blue), [] as [Vec<u8>; 0], "no tenant sees it");
     }
 }

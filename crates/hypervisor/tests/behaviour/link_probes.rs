@@ -23,19 +23,19 @@ fn world(policy: &str) -> World {
 
 /// Ingress ports, reasons and cookies of the PACKET_INs that a controller has received. Each PACKET_IN must have the
 /// link probe as it was sent.
-fn told(world: &mut World, seat: Seat) -> Vec<(u32, u8, u64)> {
+fn packet_ins(world: &mut World, seat: Seat) -> Vec<(u32, u8, u64)> {
     let messages = world.received(seat);
-    let told = messages.iter().map(|message| match Message::parse(message) {
-        Ok((_, Message::PacketIn(told))) => {
+    let packet_ins = messages.iter().map(|message| match Message::parse(message) {
+        Ok((_, Message::PacketIn(packet_in))) => {
             assert_eq!(
-                (told.data, usize::from(told.total_len)),
-                (&packet("lldp")[..], told.data.len())
+                (packet_in.data, usize::from(packet_in.total_len)),
+                (&packet("lldp")[..], packet_in.data.len())
             );
-            (told.match_.in_port().unwrap().0, told.reason.0, told.cookie)
+            (packet_in.match_.in_port().unwrap().0, packet_in.reason.0, packet_in.cookie)
         }
         other => panic!("{other:?}"),
     });
-    told.collect()
+    packet_ins.collect()
 }
 
 const NO_MATCH: u8 = 0;
@@ -45,20 +45,20 @@ const ACTION: u8 = 1;
 fn what_comes_from_hosts_is_for_the_tenants_entries() {
     let mut world = world(BY_PORT);
     let (red, blue) = (world.connect("red"), world.connect("blue"));
-    // As on the bare switch, where nothing matches nothing is told.
+    // As on a switch without Weir, a packet without a matching entry causes no PACKET_IN.
     assert_eq!(world.packet(1, &packet("lldp")), [0; 0]);
-    assert_eq!(told(&mut world, red), []);
+    assert_eq!(packet_ins(&mut world, red), []);
     world.say(red, 1, "flow add prio=0 cookie=6 actions=controller");
     world.packet(1, &packet("lldp"));
-    assert_eq!(told(&mut world, red), [(1, NO_MATCH, 6)]);
+    assert_eq!(packet_ins(&mut world, red), [(1, NO_MATCH, 6)]);
     world.say(red, 2, "flow add match=dl_type=0x88cc prio=1 cookie=7 actions=controller");
     world.packet(2, &packet("lldp"));
-    assert_eq!(told(&mut world, red), [(2, ACTION, 7)]);
+    assert_eq!(packet_ins(&mut world, red), [(2, ACTION, 7)]);
     world.say(red, 3, "flow add match=dl_type=0x88cc prio=2 actions=output:2");
     assert_eq!(world.packet(1, &packet("lldp")), [2]);
     world.say(red, 4, "flow add match=dl_type=0x88cc prio=3 actions=");
     assert_eq!(world.packet(1, &packet("lldp")), [0; 0]);
-    assert_eq!((told(&mut world, red), told(&mut world, blue)), (vec![], vec![]));
+    assert_eq!((packet_ins(&mut world, red), packet_ins(&mut world, blue)), (vec![], vec![]));
 }
 
 #[test]
@@ -68,15 +68,15 @@ fn a_tenants_own_probe_is_for_its_entries_too() {
     world.say(red, 1, "out actions=output:2 data=lldp");
     let probe = world.left[0].frame.clone();
     world.packet(1, &probe);
-    assert_eq!(told(&mut world, red), []);
+    assert_eq!(packet_ins(&mut world, red), []);
     world.say(red, 2, "flow add match=dl_type=0x88cc table=1 cookie=7 actions=controller");
     world.say(red, 3, "flow add match=dl_type=0x88cc cookie=6 actions=meta=5/ff;goto=1");
     world.packet(1, &probe);
-    assert_eq!(told(&mut world, red), [(1, ACTION, 7)]);
+    assert_eq!(packet_ins(&mut world, red), [(1, ACTION, 7)]);
     // At another tenant's port it has no owner, whatever that tenant does with LLDP.
     world.say(blue, 4, "flow add match=dl_type=0x88cc cookie=8 actions=controller");
     world.packet(3, &probe);
-    assert_eq!((told(&mut world, red), told(&mut world, blue)), (vec![], vec![]));
+    assert_eq!((packet_ins(&mut world, red), packet_ins(&mut world, blue)), (vec![], vec![]));
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn a_probe_comes_in_where_lldp_is_nobodys_or_anothers() {
         world.say(red, 2, "out in_port=none actions=output:1 data=lldp");
         let probe = world.left.remove(0).frame;
         assert_eq!(world.packet(2, &probe), [0; 0], "{policy}");
-        assert_eq!(told(&mut world, red), [(2, ACTION, u64::MAX)], "{policy}");
+        assert_eq!(packet_ins(&mut world, red), [(2, ACTION, u64::MAX)], "{policy}");
     }
 }
 

@@ -27,8 +27,8 @@ fn a_rule_that_becomes_too_long_is_refused() {
             format!("flow add match=in_port=1 prio=5 actions={actions}")
         };
         assert_eq!(testbed.say(0, 1, &add(more)), [TOO_MANY], "{version:?}");
-        let told = testbed.say(0, 1, "stats flow").concat();
-        assert!(!told.contains("prio=") && rules(&testbed, 5) == 0, "{version:?}: {told}");
+        let reply = testbed.say(0, 1, "stats flow").concat();
+        assert!(!reply.contains("prio=") && rules(&testbed, 5) == 0, "{version:?}: {reply}");
         assert_eq!(testbed.say(0, 1, &add(fits)), [""; 0], "{version:?}");
         assert!(rules(&testbed, 5) > 0, "{version:?}");
 
@@ -56,10 +56,10 @@ fn a_rule_that_becomes_too_much_is_refused() {
         red.shared.push((1, 3, 8, [2, 0, 0, 0, 2, n]));
     }
     let mut testbed = Testbed::new(Version::V1_0, vec![red]);
-    for (count, told) in [(4000, vec![TOO_MANY]), (4, vec![])] {
+    for (count, expected) in [(4000, vec![TOO_MANY]), (4, vec![])] {
         let actions = list("all", count);
         let words = format!("flow add match=dl_dst=ff:ff:ff:ff:ff:ff prio=5 actions={actions}");
-        assert_eq!(testbed.say(0, 1, &words), told, "{count}");
+        assert_eq!(testbed.say(0, 1, &words), expected, "{count}");
     }
 }
 
@@ -103,13 +103,13 @@ fn a_change_of_many_is_refused_as_soon_as_that_is_known() {
         testbed.say(0, 1, &format!("flow add match=ip,nw_src={source} prio=7 actions=drop"));
     }
     let before = testbed.entries(1);
-    let told = testbed.say(0, 1, "flow modify actions=in_port");
-    assert_eq!(told, ["7 ERROR OFPFMFC_TABLE_FULL of type 14 xid 7"]);
+    let received = testbed.say(0, 1, "flow modify actions=in_port");
+    assert_eq!(received, ["7 ERROR OFPFMFC_TABLE_FULL of type 14 xid 7"]);
     assert_eq!(testbed.entries(1), before);
 }
 
 #[test]
-fn long_entries_are_told_in_several_parts() {
+fn long_entries_are_reported_in_several_parts() {
     for (version, count) in [(Version::V1_0, 3700), (Version::V1_3, 1900)] {
         let mut testbed = Testbed::new(version, two_networks());
         for priority in 5..=16 {
@@ -117,8 +117,8 @@ fn long_entries_are_told_in_several_parts() {
             let words = format!("flow add match=in_port=1 prio={priority} actions={actions}");
             assert_eq!(testbed.say(0, 1, &words), [""; 0], "{version:?}");
         }
-        let told = testbed.say(0, 1, "stats flow");
-        let entries: usize = told.iter().map(|part| part.matches("prio=").count()).sum();
+        let parts = testbed.say(0, 1, "stats flow");
+        let entries: usize = parts.iter().map(|part| part.matches("prio=").count()).sum();
         assert_eq!(entries, 12, "{version:?}");
     }
 }
@@ -126,7 +126,7 @@ fn long_entries_are_told_in_several_parts() {
 /// A group or meter that does not fit into a statistics reply is refused when it is added. So all that exist can be
 /// reported.
 #[test]
-fn groups_and_meters_that_could_not_be_told_are_refused() {
+fn groups_and_meters_that_could_not_be_reported_are_refused() {
     let mut world = World::new(Setup::new(Version::V1_3, "red: any"));
     let red = world.connect("red");
     // 65,528 bytes: what describes a group is longer than what makes one.
@@ -158,7 +158,7 @@ fn groups_and_meters_that_could_not_be_told_are_refused() {
 
 /// If one message must hold the reply and cannot, Weir sends an error.
 #[test]
-fn a_slice_with_too_many_ports_for_1_0_is_told_so() {
+fn a_slice_with_too_many_ports_for_1_0_gets_an_error() {
     let mut world = World::new(Setup { ports: 1364, ..Setup::new(Version::V1_0, "red: any") });
     let red = world.connect("red");
     world.say(red, 7, "features");
@@ -174,13 +174,13 @@ fn a_slice_with_too_many_ports_for_1_0_is_told_so() {
 }
 
 #[test]
-fn long_groups_are_told_in_several_parts() {
+fn long_groups_are_reported_in_several_parts() {
     let mut testbed = Testbed::new(Version::V1_3, two_networks());
     let buckets = vec![list("mod_dl_src:02.00.00.00.00.01", 30); 100].join("|");
     for id in 1..=3 {
         let words = format!("group add id={id} type=all buckets={buckets}");
         assert_eq!(testbed.say(0, 1, &words), [""; 0]);
     }
-    let told = testbed.say(0, 1, "stats group_desc");
-    assert_eq!(told.len(), 3, "{}", told.len());
+    let parts = testbed.say(0, 1, "stats group_desc");
+    assert_eq!(parts.len(), 3, "{}", parts.len());
 }

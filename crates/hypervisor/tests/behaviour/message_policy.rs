@@ -90,12 +90,12 @@ fn check(version: Version, text: &str) {
         let tenants: Vec<TenantId> = world.core.tenants().map(|tenant| tenant.id).collect();
         let refusals = tenants.into_iter().flat_map(|tenant| world.core.refusals(tenant));
         let whys: Vec<_> = refusals.map(|it| (it.by(), it.reason(version))).collect();
-        let told = |(by, why): &(RefusedBy, String)| match by {
+        let is_expected = |(by, why): &(RefusedBy, String)| match by {
             RefusedBy::Weir => !why.contains("cannot be read"),
             _ => own,
         };
         assert_eq!(whys.is_empty(), !error, "{named}");
-        assert!(whys.iter().all(told), "{named}: {whys:?}");
+        assert!(whys.iter().all(is_expected), "{named}: {whys:?}");
     }
 }
 

@@ -15,9 +15,9 @@ fn rates(world: &mut World) -> Vec<u32> {
     let asked = request(Version::V1_3, 1, "stats meter_config");
     world.switch.switch_mut().handle_message(0, &asked, &mut out);
     let mut rates = Vec::new();
-    for told in frames(&out) {
-        let reply = MultipartReply::parse(&told[8..]).unwrap();
-        let MultipartReplyBody::MeterConfig(meters) = reply.body else { panic!("{told:?}") };
+    for message in frames(&out) {
+        let reply = MultipartReply::parse(&message[8..]).unwrap();
+        let MultipartReplyBody::MeterConfig(meters) = reply.body else { panic!("{message:?}") };
         rates.extend(meters.iter().flat_map(|meter| meter.bands).map(|band| match band {
             MeterBand::Drop { rate, .. } => rate,
             other => panic!("{other:?}"),
@@ -28,7 +28,7 @@ fn rates(world: &mut World) -> Vec<u32> {
 
 /// A change was stored and did not reach the switch. When the switch is back, Weir makes this change and no other.
 #[test]
-fn a_meter_is_what_it_was_told_to_be_after_a_lost_connection() {
+fn a_stored_change_of_a_meter_is_made_after_a_lost_connection() {
     for (words, left) in [
         ("meter modify id=1 rate=7", vec![7, 5]),
         ("meter delete id=1", vec![5]),

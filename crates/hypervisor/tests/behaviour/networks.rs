@@ -17,7 +17,7 @@ fn a_packet_crosses_virtual_links_as_it_would_real_ones() {
 }
 
 #[test]
-fn a_miss_is_told_with_the_tenants_own_port_and_the_packet_as_it_was_sent() {
+fn a_packet_in_of_a_miss_has_the_tenants_own_port_and_the_packet_as_it_was_sent() {
     both_versions(two_networks()).play(
         "
         [1.3] blue@1,2,3> flow add prio=0 actions=controller
@@ -117,7 +117,7 @@ fn the_switch_is_described_as_the_tenants_own() {
 }
 
 #[test]
-fn a_shared_edge_port_tells_tenants_apart_by_their_hosts() {
+fn a_shared_edge_port_distinguishes_tenants_by_their_hosts() {
     let plan = |n| Plan {
         edges: vec![(2, u32::from(n) + 1, 1)],
         shared: vec![(1, 4, 7, [0x02, 0, 0, 0, 0x10, n])],
@@ -164,7 +164,7 @@ fn a_host_cannot_forge_a_tag() {
                 seen.delivered.iter().all(|(tenant, ..)| *tenant == 0),
                 "{version:?}: {seen:?}"
             );
-            assert!(seen.told.iter().all(|(tenant, ..)| *tenant == 0), "{version:?}: {seen:?}");
+            assert!(seen.received.iter().all(|(tenant, ..)| *tenant == 0), "{version:?}: {seen:?}");
         }
     }
 }

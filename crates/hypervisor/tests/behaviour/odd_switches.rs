@@ -38,7 +38,7 @@ fn barriers_that_are_never_answered_stop_nobody_for_long() {
         let mut world = flood(version, emulate::Fault::NeverAnswers { message_type });
         let begin = world.now;
         world.advance(10 * SECOND - 1);
-        assert_ne!(left(&world), [MESSAGES; 2], "nothing tells yet that no answer will come");
+        assert_ne!(left(&world), [MESSAGES; 2], "the wait for an answer has not ended yet");
         assert_eq!(world.core.counters().unanswered, 0);
         while world.core.counters().unanswered == 0 {
             world.advance(SECOND / 100);
@@ -75,11 +75,11 @@ fn answers_that_come_twice_or_with_another_xid_lose_nothing() {
     for (version, (fault, within)) in
         VERSIONS.into_iter().flat_map(|v| faults.clone().map(|f| (v, f)))
     {
-        let told = format!("{version:?} {fault:?}");
+        let context = format!("{version:?} {fault:?}");
         let mut world = flood(version, fault);
         world.advance(within);
-        assert_eq!(left(&world), [MESSAGES; 2], "{told}");
-        assert!(world.core.counters().unexpected > 0, "{told}");
+        assert_eq!(left(&world), [MESSAGES; 2], "{context}");
+        assert!(world.core.counters().unexpected > 0, "{context}");
     }
 }
 
@@ -198,7 +198,7 @@ fn a_switch_that_refuses_deletions_as_well_is_left_as_it_is() {
             Version::V1_0 => (18, openflow::error::v10::FLOW_MOD_FAILED_ALL_TABLES_FULL),
             _ => (20, openflow::error::v13::FLOW_MOD_FAILED_TABLE_FULL),
         };
-        let (mut told, mut mods) = (Vec::new(), 0);
+        let (mut received, mut mods) = (Vec::new(), 0);
         for _ in 0..400 {
             world.advance(100_000_000);
             for message in std::mem::take(&mut world.south) {
@@ -219,11 +219,11 @@ fn a_switch_that_refuses_deletions_as_well_is_left_as_it_is() {
                     world.switch_says(&answer);
                 }
             }
-            told.extend(world.heard(red));
+            received.extend(world.heard(red));
         }
         assert!(mods < 100, "{version:?}: {mods}");
-        let [errors @ .., last] = &told[..] else { panic!("{version:?}: {told:?}") };
-        assert_eq!(last, "4 BARRIER_REPLY", "{version:?}: {told:?}");
-        assert!(errors.iter().all(|it| it.contains("ERROR")), "{version:?}: {told:?}");
+        let [errors @ .., last] = &received[..] else { panic!("{version:?}: {received:?}") };
+        assert_eq!(last, "4 BARRIER_REPLY", "{version:?}: {received:?}");
+        assert!(errors.iter().all(|it| it.contains("ERROR")), "{version:?}: {received:?}");
     }
 }

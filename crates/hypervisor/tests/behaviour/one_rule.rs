@@ -20,8 +20,8 @@ fn world() -> World {
 /// Red's rules on the switch: priority, match and the number of the owning entry.
 fn owned(world: &World) -> Vec<String> {
     let flows = world.switch.switch().flows().filter(|(_, flow)| flow.cookie as u32 != 0);
-    let told = flows.map(|(_, it)| format!("{} {}", it.match_, it.cookie as u32));
-    let mut flows: Vec<String> = told.collect();
+    let flows = flows.map(|(_, it)| format!("{} {}", it.match_, it.cookie as u32));
+    let mut flows: Vec<String> = flows.collect();
     flows.sort();
     flows
 }
@@ -256,7 +256,7 @@ fn another_slice_makes_entries_one_and_apart() {
         assert_eq!(world.core.tenants().next().unwrap().flows, 3, "{policy_}");
         assert_eq!(world.tenant_flows().len(), count, "{policy_}");
     }
-    assert!(world.heard(red).iter().all(|told| told.starts_with("PORT_STATUS")));
+    assert!(world.heard(red).iter().all(|message| message.starts_with("PORT_STATUS")));
     tables_agree(&mut world).unwrap();
 }
 

@@ -374,7 +374,7 @@ fn a_packet_that_the_new_entry_does_not_take_goes_through_the_table() {
 }
 
 #[test]
-fn what_is_told_of_a_buffered_packet_is_as_long_as_was_asked() {
+fn a_packet_in_of_a_buffered_packet_is_as_long_as_was_asked() {
     play_with(
         with_buffers(Version::V1_0),
         "
@@ -388,10 +388,10 @@ fn what_is_told_of_a_buffered_packet_is_as_long_as_was_asked() {
     );
 }
 
-/// Only the bytes of a packet tell its owner, so the switch sends enough bytes, whatever the rule asks for. The tenant
+/// Only the bytes of a packet identify its owner, so the switch sends enough bytes, whatever the rule asks for. The tenant
 /// gets them all.
 #[test]
-fn on_1_0_a_rule_that_asks_for_little_tells_its_tenant_all_the_same() {
+fn on_1_0_a_tenant_gets_all_bytes_though_its_rule_asks_for_few() {
     for length in [0, 20, 90] {
         let policy = "
             red: in_port=1 @10
@@ -432,7 +432,7 @@ fn a_rule_that_asks_for_little_is_like_any() {
             blue: ip,nw_src=10.2.0.0/16 @20
             green: udp,tp_dst=2000 read
         ";
-        let told = if version == Version::V1_0 {
+        let packet_in = if version == Version::V1_0 {
             "10.1.0.1>10.3.0.1 buffer=0 cut=110"
         } else {
             "0x0000 buffer=0 cut=0"
@@ -442,7 +442,7 @@ fn a_rule_that_asks_for_little_is_like_any() {
             green>
             red> 1 flow add match=in_port=1,ip,nw_src=10.1.0.0/16 prio=5 actions=controller:0
             wire> 1 10.1.0.1>10.3.0.1*500
-            red< PACKET_IN 1 ACTION {told}
+            red< PACKET_IN 1 ACTION {packet_in}
             green< PACKET_IN 1 ACTION 10.1.0.1>10.3.0.1 cut=110
             red> 2 out buffer=0 actions=mod_nw_src:10.2.0.1,output:2
             red< 2 ERROR OFPBAC_EPERM of type 13 xid 2

@@ -173,18 +173,18 @@ fn the_silence_of_one_switch_does_not_hold_up_the_answer_of_another() {
         testbed.deafen(3, true);
         send(&mut testbed, 1, 1, 3);
         send(&mut testbed, 1, 3, 2);
-        // It is waited for once, and a quarter of a second; what it has not told is not counted.
+        // Weir waits once for the silent switch, a quarter of a second. Counters that this switch has not reported are missing.
         assert_eq!(testbed.counted_at_once(1, 1, 11), None);
         testbed.wait(1);
         for _ in 0..2 {
             testbed.wait(1);
-            let told = testbed.counted_at_once(1, 1, 11);
-            assert_eq!(told, Some((frames_of(2), None)));
+            let counted = testbed.counted_at_once(1, 1, 11);
+            assert_eq!(counted, Some((frames_of(2), None)));
         }
         testbed.deafen(3, false);
         testbed.counted(1, 1, 11);
         check(&mut testbed, (1, 1, 11), 2, 3);
-        // What it told last is told until it is heard again.
+        // The last counters of a silent switch count until the switch answers again.
         testbed.deafen(3, true);
         send(&mut testbed, 1, 1, 4);
         check(&mut testbed, (1, 1, 11), 2, 3);
@@ -212,7 +212,7 @@ fn a_switch_is_asked_for_others_a_few_times_a_second_and_only_while_somebody_ask
 }
 
 #[test]
-fn of_what_another_switch_tells_of_another_tenant_nothing_is_told() {
+fn counters_of_one_tenant_from_another_switch_do_not_count_for_another_tenant() {
     let mut testbed = forwarding(V13);
     testbed.deafen(3, true);
     testbed.counted(1, 1, 11);

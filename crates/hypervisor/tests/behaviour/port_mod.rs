@@ -158,7 +158,7 @@ fn what_cannot_be_is_refused() {
 /// Spanning-tree frames are treated like other frames. A port that does not receive accepts none, and has no bit for
 /// these frames.
 #[test]
-fn spanning_tree_frames_are_not_told_apart() {
+fn spanning_tree_frames_are_treated_like_other_frames() {
     let mut testbed = Testbed::new(Version::V1_0, two_networks());
     testbed.say(0, 1, "flow add prio=65535 actions=output:2");
     let mut spanning_tree = packet("10.0.0.1>10.0.0.2");
@@ -171,13 +171,13 @@ fn spanning_tree_frames_are_not_told_apart() {
         for frame in [&spanning_tree, &other] {
             let seen = testbed.send(0, 1, 1, frame);
             let delivered = if let_in { vec![(0, 1, 2, frame.clone())] } else { Vec::new() };
-            assert_eq!((seen.delivered, seen.told), (delivered, Vec::new()), "{bits:#x}");
+            assert_eq!((seen.delivered, seen.received), (delivered, Vec::new()), "{bits:#x}");
         }
     }
     // And as misses.
     testbed.say(0, 1, "flow delete match=");
     testbed.say(0, 1, &format!("port_mod port=1 config={NO_RECV} mask=0x7d"));
-    assert_eq!(testbed.send(0, 1, 1, &spanning_tree).told, []);
+    assert_eq!(testbed.send(0, 1, 1, &spanning_tree).received, []);
     for bits in [NO_RECV_STP, NO_RECV | NO_RECV_STP] {
         let refused = testbed.say(0, 1, &format!("port_mod port=1 config={bits} mask={bits}"));
         assert_eq!(refused, ["7 ERROR OFPBRC_EPERM of type 15 xid 7"], "{bits:#x}");
@@ -231,7 +231,7 @@ const OWN: &str = "
 ";
 
 #[test]
-fn the_tenants_other_controllers_are_told() {
+fn the_tenants_other_controllers_are_notified() {
     both(
         OWN,
         "
@@ -364,7 +364,7 @@ fn a_port_of_many_hosts_is_configured_as_a_whole() {
                 frame[6..12].copy_from_slice(&host(tenant, n));
                 let seen = testbed.send(tenant, 1, 2, &frame);
                 let passes = seen.delivered == [(tenant, 1, 1, frame.clone())];
-                assert!(passes || seen.delivered.is_empty() && seen.told.is_empty(), "{seen:?}");
+                assert!(passes || seen.delivered.is_empty() && seen.received.is_empty(), "{seen:?}");
                 usize::from(passes)
             });
             all.sum::<usize>()

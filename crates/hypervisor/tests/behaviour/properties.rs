@@ -122,11 +122,11 @@ fn packets_stay_with_their_owner(
         world.packet(*in_port, &bytes);
         let left = std::mem::take(&mut world.left);
         for (at, seat) in seats.iter().enumerate() {
-            let told = world.heard(*seat);
+            let received = world.heard(*seat);
             if Some(policy.tenants[at].id) == owner {
-                prop_assert!(told.len() <= 1 + left.len(), "{:?}", told);
+                prop_assert!(received.len() <= 1 + left.len(), "{:?}", received);
             } else {
-                prop_assert_eq!(told, [""; 0], "told to {}", policy.tenants[at].name);
+                prop_assert_eq!(received, [""; 0], "received by {}", policy.tenants[at].name);
                 prop_assert_eq!(&counted(&mut world, *seat), &before[at]);
             }
         }

@@ -30,10 +30,10 @@ const BLUE: usize = 1;
 const PACKET: &str = "data=10.0.0.1>10.0.0.2";
 
 /// The check that refused, and its text.
-type Told = (Reason, String);
+type CheckAndText = (Reason, String);
 
 /// Red sends all these requests, and the last is refused.
-fn red_says(mut world: World, requests: &[&str]) -> Told {
+fn red_says(mut world: World, requests: &[&str]) -> CheckAndText {
     let red = world.connect("red");
     for (at, words) in requests.iter().enumerate() {
         let refused = world.core.refusals(world.tenant("red")).count();
@@ -44,38 +44,38 @@ fn red_says(mut world: World, requests: &[&str]) -> Told {
 }
 
 /// The last refusal of red's requests.
-fn last(world: &World) -> Told {
+fn last(world: &World) -> CheckAndText {
     let all = world.core.refusals(world.tenant("red"));
     let none = (Reason::ByCode, "nothing is refused".to_owned());
-    all.last().map_or(none, |refusal| told(refusal, world.version))
+    all.last().map_or(none, |refusal| check_and_text(refusal, world.version))
 }
 
-fn told(refusal: &Refusal, version: Version) -> Told {
+fn check_and_text(refusal: &Refusal, version: Version) -> CheckAndText {
     (refusal.check(), refusal.reason(version))
 }
 
 /// The same on a switch with this policy.
-fn slice(version: Version, policy: &str, requests: &[&str]) -> Told {
+fn slice(version: Version, policy: &str, requests: &[&str]) -> CheckAndText {
     red_says(World::new(Setup::new(version, policy)), requests)
 }
 
 /// The same in a tenant's network, on the first switch.
-fn network(mut testbed: Testbed, tenant: usize, requests: &[&str]) -> Told {
+fn network(mut testbed: Testbed, tenant: usize, requests: &[&str]) -> CheckAndText {
     let Some((refused, before)) = requests.split_last() else { panic!("no request") };
     for words in before {
         assert_eq!(testbed.say(tenant, 1, words), [""; 0], "{words}");
     }
     testbed.say(tenant, 1, refused);
     let none = (Reason::ByCode, "nothing is refused".to_owned());
-    testbed.last_refusal(tenant, 1).map_or(none, |refusal| told(&refusal, testbed.version(1)))
+    testbed.last_refusal(tenant, 1).map_or(none, |refusal| check_and_text(&refusal, testbed.version(1)))
 }
 
-fn of_two(version: Version, requests: &[&str]) -> Told {
+fn of_two(version: Version, requests: &[&str]) -> CheckAndText {
     network(Testbed::new(version, two_networks()), RED, requests)
 }
 
 /// In a network with edge ports that other tenants share.
-fn of_shared(version: Version, requests: &[&str]) -> Told {
+fn of_shared(version: Version, requests: &[&str]) -> CheckAndText {
     let plans = vec![shared_ports::plan(RED), shared_ports::plan(BLUE)];
     network(Testbed::new(version, plans), RED, requests)
 }
@@ -85,7 +85,7 @@ fn list(action: &str, count: usize) -> String {
 }
 
 /// The refusal of a request by this check.
-fn refused_for(reason: Reason) -> Told {
+fn refused_for(reason: Reason) -> CheckAndText {
     let add = |what: &str| format!("flow add prio=5 {what}");
     match reason {
         Reason::ByCode => slice(V::V1_0, BY_PORT, &["flow add match=in_port=3 actions=output:1"]),
@@ -286,7 +286,7 @@ fn refused_for(reason: Reason) -> Told {
 }
 
 /// A driver that asks the core whether to read brings no more than may wait. This driver does not ask.
-fn backlog() -> Told {
+fn backlog() -> CheckAndText {
     let settings = Settings { tenant_backlog: 2, ..Settings::default() };
     let mut world = World::new(Setup { settings, ..Setup::new(V::V1_3, BY_PORT) });
     let red = world.connect("red");
@@ -300,7 +300,7 @@ fn backlog() -> Told {
 }
 
 /// One member of a big switch has returned and reports its state, and the others are lost.
-fn no_member() -> Told {
+fn no_member() -> CheckAndText {
     let mut testbed = big_switches::testbed(V::V1_3);
     testbed.lose(RED, 1, 2);
     testbed.plant(1, vec![Fault::NeverAnswers { message_type: MessageType::MULTIPART_REQUEST.0 }]);
@@ -311,7 +311,7 @@ fn no_member() -> Told {
 }
 
 /// A packet of blue's replaces red's packet in the switch's buffer while red's release waits for its turn.
-fn buffer_reused() -> Told {
+fn buffer_reused() -> CheckAndText {
     let policy = BY_ADDRESS.replace("red:", "red packet_out=1/1:");
     let mut world = World::new(Setup { configure: |_| {}, ..Setup::new(V::V1_0, &policy) });
     let red = world.connect("red");
@@ -326,7 +326,7 @@ fn buffer_reused() -> Told {
 }
 
 /// A host records a probe of Weir's, and sends it with a VLAN tag.
-fn weirs_probe() -> Told {
+fn weirs_probe() -> CheckAndText {
     let hex: String = probe().iter().map(|byte| format!("{byte:02x}")).collect();
     let tagged = format!("hex:{}81000005{}", &hex[..24], &hex[24..]);
     slice(V::V1_0, "red: any", &[&format!("out actions=strip_vlan,output:2 data={tagged}")])
@@ -334,7 +334,7 @@ fn weirs_probe() -> Told {
 
 /// A switch that does not check the groups that a group names accepts the tenant's group, though it has refused the
 /// egress group.
-fn no_egress_group() -> Told {
+fn no_egress_group() -> CheckAndText {
     let (mut world, red) =
         shared_ports::world_on(shared_ports::map(), |config| config.n_buffers = 0);
     world.lose_south(true);
@@ -362,7 +362,7 @@ fn xid(message: &[u8]) -> u32 {
 }
 
 /// Red has one hundredth of the switch.
-fn numbers(add: fn(u32) -> String) -> Told {
+fn numbers(add: fn(u32) -> String) -> CheckAndText {
     let mut setup = Setup::new(V::V1_3, BY_ADDRESS);
     let blue = &mut setup.policy.tenants[1];
     (blue.weight, blue.limits) = (99, Limits { groups: 5_000, meters: 5_000, ..blue.limits });
@@ -372,7 +372,7 @@ fn numbers(add: fn(u32) -> String) -> Told {
 }
 
 /// Each group has one instance for each of many links at one port, and one instance for all other ports.
-fn group_instances() -> Told {
+fn group_instances() -> CheckAndText {
     let links = 10..60;
     let plan = Plan {
         edges: vec![(1, 1, 1), (2, 1, 1)],
@@ -393,11 +393,12 @@ fn group_instances() -> Told {
 
 #[test]
 fn each_reason_has_a_request_that_is_refused_for_it() {
-    let told: Vec<(Reason, Told)> = Reason::ALL.iter().map(|it| (*it, refused_for(*it))).collect();
-    let wrong: Vec<_> = told.iter().filter(|(reason, told)| *reason != told.0).collect();
+    let refused: Vec<(Reason, CheckAndText)> =
+        Reason::ALL.iter().map(|it| (*it, refused_for(*it))).collect();
+    let wrong: Vec<_> = refused.iter().filter(|(reason, found)| *reason != found.0).collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
-    let words: BTreeSet<&String> = told.iter().map(|(_, (_, words))| words).collect();
-    assert_eq!(words.len(), Reason::ALL.len(), "two say the same: {told:#?}");
+    let words: BTreeSet<&String> = refused.iter().map(|(_, (_, words))| words).collect();
+    assert_eq!(words.len(), Reason::ALL.len(), "two say the same: {refused:#?}");
     assert!(!words.iter().any(|words| words.contains('{')), "{words:#?}");
 }
 

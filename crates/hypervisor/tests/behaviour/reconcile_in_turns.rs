@@ -96,7 +96,7 @@ fn a_policy_that_comes_meanwhile_is_followed_next() {
         world.turn(READ);
         world.begin_policy(policy("many: ip,nw_src=10.2.0.0/25,nw_dst=10.9.0.0/16"));
         assert!(reconciled(&mut world).is_some());
-        // On 1.3 a table of Weir's own tells slices apart: a new policy changes no rules of tenants.
+        // On 1.3 a table of Weir's own distinguishes slices: a new policy changes no rules of tenants.
         check(&mut world, if version == Version::V1_3 { ENTRIES } else { 128 });
     }
 }

@@ -20,7 +20,7 @@ fn refusals(world: &World, tenant: &str) -> Vec<(u32, RefusedBy, String, String)
 }
 
 #[test]
-fn weirs_refusals_are_told_apart_from_the_switchs() {
+fn weirs_refusals_are_distinguished_from_the_switchs() {
     for version in VERSIONS {
         let mut world = World::new(Setup::new(version, SPACES));
         let red = world.connect("red");

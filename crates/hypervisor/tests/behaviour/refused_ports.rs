@@ -31,9 +31,9 @@ fn up(world: &mut World, seat: Seat) -> Vec<u32> {
     world.heard(seat);
     world.say(seat, 9, "stats port_desc");
     world.advance(1_000_000);
-    let told = world.received(seat).concat();
-    let reply = MultipartReply::parse(&told[8..]).unwrap();
-    let MultipartReplyBody::PortDesc(ports) = reply.body else { panic!("{told:?}") };
+    let received = world.received(seat).concat();
+    let reply = MultipartReply::parse(&received[8..]).unwrap();
+    let MultipartReplyBody::PortDesc(ports) = reply.body else { panic!("{received:?}") };
     let up = ports.iter().filter(|port| !port.state.contains(PortState::LINK_DOWN));
     up.map(|port| port.port_no.0).collect()
 }
@@ -116,7 +116,7 @@ fn refused(world: &mut World) -> (Vec<String>, Option<Vec<(TenantId, u32)>>) {
 
 /// The operator gets a report of the refused rules and ports, and of the end of each refusal.
 #[test]
-fn what_is_refused_is_told() {
+fn refused_rules_and_ports_are_reported() {
     let refuse = || vec![Fault::RefuseFlowMods { every: 1 }];
     let (mut world, _) = empty();
     let blue = TenantId(2);
@@ -135,7 +135,7 @@ fn what_is_refused_is_told() {
     set(&mut world, Vec::new(), map_without_hairpin());
     assert_eq!(refused(&mut world), (vec![], Some(vec![])));
 
-    // Of a switch that refuses everything so much is told as can be read; of what passes through no port is down.
+    // Of a switch that refuses all rules, a limited number of rules is reported. For refused transit rules no port is down.
     let mut full = map_without_hairpin();
     let hop = |port, tag| Hop { port: PortNumber::new(port).unwrap(), tag: Tag::new(tag).unwrap() };
     full.transit.extend((3000..3040).map(|tag| {
@@ -151,7 +151,7 @@ fn what_is_refused_is_told() {
 
 /// Transit packets that the switch cannot forward are reported once, when the whole result is known.
 #[test]
-fn what_cannot_pass_through_is_told() {
+fn refused_transits_are_reported() {
     let hop = |port, tag| Hop { port: PortNumber::new(port).unwrap(), tag: Tag::new(tag).unwrap() };
     let pass = |tag| {
         let (from, to) = (hop(1, tag), Exit::Next(hop(2, tag)));
@@ -165,12 +165,12 @@ fn what_cannot_pass_through_is_told() {
         let policy = policy_on(map_without_hairpin());
         let mut world = World::new(Setup { policy, ports: 6, ..Setup::new(version, "") });
         let all = |world: &mut World| {
-            let told = std::mem::take(&mut world.events).into_iter();
-            let told = told.filter_map(|event| match event {
+            let events = std::mem::take(&mut world.events).into_iter();
+            let refused = events.filter_map(|event| match event {
                 Event::RefusedTransits(transits) => Some(transits),
                 _ => None,
             });
-            told.map(|it| it.into_iter().collect::<Vec<_>>()).collect::<Vec<_>>()
+            refused.map(|it| it.into_iter().collect::<Vec<_>>()).collect::<Vec<_>>()
         };
         let set = |world: &mut World, faults, transits: &[Transit]| {
             let mut map = map_without_hairpin();
@@ -181,9 +181,9 @@ fn what_cannot_pass_through_is_told() {
         // What is refused once is there all the same.
         assert_eq!(set(&mut world, vec![Fault::RefuseOnce { nth: 1 }], &[first]), [[]; 0]);
         let refuse = || vec![Fault::RefuseFlowMods { every: 1 }];
-        let told = set(&mut world, refuse(), &[first, second, third, last]);
-        assert_eq!(told, [[second, third]], "{version:?}");
-        // Where it still is to pass, it is not told again.
+        let reported = set(&mut world, refuse(), &[first, second, third, last]);
+        assert_eq!(reported, [[second, third]], "{version:?}");
+        // A transit that stays in the map is not reported again.
         assert_eq!(set(&mut world, refuse(), &[first, second]), [[]; 0]);
         // A link that was moved elsewhere and back is tried again.
         assert_eq!(set(&mut world, Vec::new(), &[first]), [[]; 0]);

@@ -26,8 +26,8 @@ fn check(version: Version, changes: &[String]) {
         }
     }
     for question in ["stats flow", "stats aggregate"] {
-        let told = testbed.say(1, 1, question);
-        assert_eq!(told, testbed.say_beside(1, 1, question), "{version:?} {changes:?}");
+        let received = testbed.say(1, 1, question);
+        assert_eq!(received, testbed.say_beside(1, 1, question), "{version:?} {changes:?}");
     }
     let (received, _) = testbed.counted(1, 1, 1);
     assert_eq!(received, Some(testbed.received_beside(1, 1, 1)), "{version:?} {changes:?}");
@@ -52,7 +52,7 @@ fn what_replaces_an_entry_counts_from_nothing_on_1_0_and_goes_on_on_1_3() {
 
 /// OFPFF_RESET_COUNTS in additions and modifications.
 #[test]
-fn an_entry_is_told_to_count_from_nothing() {
+fn reset_counts_resets_the_counters_of_an_entry() {
     for first in ACTIONS {
         for second in ACTIONS {
             for flags in [["reset", "", ""], ["", "reset", ""], ["", "rem,reset", "reset"]] {
@@ -71,7 +71,7 @@ fn an_entry_is_told_to_count_from_nothing() {
 
 /// An entry that is several rules also on OpenFlow 1.3, because its packets leave by their ingress port.
 #[test]
-fn an_entry_for_each_port_is_told_to_count_from_nothing() {
+fn reset_counts_resets_the_counters_of_an_entry_with_a_rule_for_each_port() {
     let back = "in_port";
     for (first, second) in [(back, "drop"), ("drop", back), (back, "output:10,in_port")] {
         for (command, flags) in
@@ -92,8 +92,8 @@ fn an_entry_for_each_port_is_told_to_count_from_nothing() {
                     testbed.send(RED, 1, WHOLE, &frame);
                     testbed.send_beside(RED, 1, WHOLE, &frame);
                 }
-                let told = testbed.say(RED, 1, "stats aggregate");
-                assert_eq!(told, testbed.say_beside(RED, 1, "stats aggregate"), "{words}");
+                let received = testbed.say(RED, 1, "stats aggregate");
+                assert_eq!(received, testbed.say_beside(RED, 1, "stats aggregate"), "{words}");
             }
         }
     }
@@ -101,7 +101,7 @@ fn an_entry_for_each_port_is_told_to_count_from_nothing() {
 
 /// In a slice, where a modification is one message for all entries.
 #[test]
-fn an_entry_of_a_slice_is_told_to_count_from_nothing() {
+fn reset_counts_resets_the_counters_of_an_entry_of_a_slice() {
     both(
         "red: ip",
         "
@@ -138,7 +138,7 @@ fn an_entry_that_is_brought_back_has_counted_what_it_had() {
 
 /// On all members, with the counters of rules that are deleted.
 #[test]
-fn an_entry_of_a_big_switch_is_told_to_count_from_nothing() {
+fn reset_counts_resets_the_counters_of_an_entry_of_a_big_switch() {
     let frame = packet("10.0.0.1>10.0.0.2");
     for command in ["add", "modify"] {
         for flags in ["", " flags=reset"] {
@@ -154,15 +154,15 @@ fn an_entry_of_a_big_switch_is_told_to_count_from_nothing() {
             assert_eq!(testbed.say(0, 1, "stats aggregate"), counted[..1]);
             let change = format!("flow {command} match=ip prio=5 actions=output:1 idle=4{flags}");
             assert_eq!(testbed.say(0, 1, &change), [""; 0]);
-            let told = testbed.say(0, 1, "stats aggregate");
-            assert_eq!(told, [counted[usize::from(!flags.is_empty())]], "{change}");
+            let received = testbed.say(0, 1, "stats aggregate");
+            assert_eq!(received, [counted[usize::from(!flags.is_empty())]], "{change}");
         }
     }
 }
 
 /// The end of an entry is not yet reported when another entry replaces it.
 #[test]
-fn what_is_told_late_is_what_the_entry_before_has_counted() {
+fn counters_that_are_reported_late_count_for_the_replaced_entry() {
     let policy = "
         red: in_port=1
         red: in_port=2

@@ -144,9 +144,9 @@ fn requests_wait_until_the_end_except_echo() {
         world.advance(1_000_000_000);
         let heard = world.heard(many);
         assert!(is_refused(&heard), "{heard:?}");
-        let told: String = heard.iter().filter(|it| it.starts_with("20 ")).cloned().collect();
-        assert_eq!(told.matches("nw_src=10.2.").count(), ENTRIES, "{told}");
-        assert_eq!(told.matches("output:1").count(), 0, "{told}");
+        let reply: String = heard.iter().filter(|it| it.starts_with("20 ")).cloned().collect();
+        assert_eq!(reply.matches("nw_src=10.2.").count(), ENTRIES, "{reply}");
+        assert_eq!(reply.matches("output:1").count(), 0, "{reply}");
         assert!(heard.iter().any(|it| it.starts_with("22 BARRIER")), "{heard:?}");
         check(&mut world, ENTRIES);
     }
@@ -225,7 +225,7 @@ fn a_new_connection_finds_each_entry_as_it_was_or_as_it_is_to_be() {
     for (version, mut world, _) in worlds() {
         world.reconnect();
         let entries = showing(&world, 1) + showing(&world, 2);
-        // Nobody was told that the entry is refused.
+        // No controller got an error for the entry.
         assert!([ENTRIES, ENTRIES + 1].contains(&entries), "{version:?}: {entries}");
         world.check_agreement();
     }

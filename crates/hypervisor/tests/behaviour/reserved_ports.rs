@@ -62,8 +62,8 @@ fn local_is_a_port_like_any() {
                 assert!(to.delivered.iter().any(is_local), "{version:?} {frame}: {to:?}");
             }
             let from = same(&mut testbed, tenant, at, LOCAL, &packet("10.0.0.1>10.0.0.2"));
-            assert_eq!((from.delivered.len(), from.told.len()), (1, 1), "{version:?}: {from:?}");
-            assert!(from.told[0].2.contains(&format!("PACKET_IN {number} ")), "{from:?}");
+            assert_eq!((from.delivered.len(), from.received.len()), (1, 1), "{version:?}: {from:?}");
+            assert!(from.received[0].2.contains(&format!("PACKET_IN {number} ")), "{from:?}");
             let back = same(&mut testbed, tenant, at, LOCAL, &packet("10.0.0.2>10.0.0.1"));
             assert!(back.delivered.len() >= 2, "{version:?}: {back:?}");
 
@@ -78,12 +78,12 @@ fn local_is_a_port_like_any() {
                 assert_eq!(seen, testbed.out_beside(tenant, head, words), "{version:?} {words}");
                 assert_eq!(seen.delivered.len(), 1, "{version:?} {words}: {seen:?}");
             }
-            let told = testbed.say(tenant, head, "stats port port=local");
-            assert_eq!(told, [format!("7 STATS port {number}")], "{version:?}");
-            let told = testbed.say(tenant, head, "stats aggregate out_port=local");
+            let received = testbed.say(tenant, head, "stats port port=local");
+            assert_eq!(received, [format!("7 STATS port {number}")], "{version:?}");
+            let received = testbed.say(tenant, head, "stats aggregate out_port=local");
             let beside = testbed.say_beside(tenant, head, "stats aggregate out_port=local");
-            assert_eq!(told, beside, "{version:?}");
-            assert_eq!(told, beside);
+            assert_eq!(received, beside, "{version:?}");
+            assert_eq!(received, beside);
 
             // What is configured of it is held.
             let words = "port_mod port=local config=0x1 mask=0x1";

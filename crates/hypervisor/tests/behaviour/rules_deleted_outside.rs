@@ -65,16 +65,16 @@ fn what_is_deleted_again_and_again_ends() {
                     message[1] += 1;
                     world.switch_says(&message);
                 } else if message[1] == FLOW_MOD {
-                    let told = deleted(version, &message);
-                    added += usize::from(!told.is_empty());
-                    world.switch_says(&told);
+                    let flow_removed = deleted(version, &message);
+                    added += usize::from(!flow_removed.is_empty());
+                    world.switch_says(&flow_removed);
                 }
             }
         }
         assert_eq!(added, 2, "{version:?}");
-        // Of its last counts it is told when they come, or are not waited for any longer.
+        // The controller gets FLOW_REMOVED when the last counters come, or when Weir does not wait for them any longer.
         world.advance(10_000_000_000);
-        let told = world.heard(red);
-        assert!(told.iter().any(|it| it.starts_with("FLOW_REMOVED")), "{version:?}: {told:?}");
+        let received = world.heard(red);
+        assert!(received.iter().any(|it| it.starts_with("FLOW_REMOVED")), "{version:?}: {received:?}");
     }
 }

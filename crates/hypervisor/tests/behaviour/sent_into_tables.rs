@@ -36,7 +36,7 @@ fn what_a_controller_sends_into_the_tables_meets_its_rules() {
             for switch in [2, 3] {
                 both_say(&mut testbed, tenant, switch, "flow add prio=1 actions=output:1");
             }
-            for (name, is_sent, is_told) in [
+            for (name, is_sent, is_received) in [
                 ("10.0.0.1>10.0.0.9", true, false),
                 ("vlan5:10.0.0.1>10.0.0.9", true, false),
                 ("10.0.0.2>10.0.0.9", false, true),
@@ -51,12 +51,12 @@ fn what_a_controller_sends_into_the_tables_meets_its_rules() {
                     continue;
                 }
                 let seen = same_out(&mut testbed, tenant, &out(name));
-                let is = (!seen.delivered.is_empty(), !seen.told.is_empty());
-                assert_eq!(is, (is_sent, is_told), "{version:?} {tenant} {name}: {seen:?}");
+                let is = (!seen.delivered.is_empty(), !seen.received.is_empty());
+                assert_eq!(is, (is_sent, is_received), "{version:?} {tenant} {name}: {seen:?}");
             }
             for question in ["stats flow", "stats aggregate"] {
-                let told = testbed.say(tenant, 1, question);
-                assert_eq!(told, testbed.say_beside(tenant, 1, question), "{version:?}");
+                let received = testbed.say(tenant, 1, question);
+                assert_eq!(received, testbed.say_beside(tenant, 1, question), "{version:?}");
             }
         }
     }

@@ -95,7 +95,7 @@ fn port_news_reach_those_who_see_the_port() {
 }
 
 #[test]
-fn a_new_policy_is_told_as_ports_that_come_and_go() {
+fn a_new_policy_is_reported_as_ports_that_come_and_go() {
     both(
         TWO,
         "

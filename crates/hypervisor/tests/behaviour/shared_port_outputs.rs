@@ -23,7 +23,7 @@ const LISTS: [&str; 17] = [
     "output:7,push_vlan:8100,mod_vlan_vid:5,output:8,output:1",
     "all,group:1,mod_dl_src:02.00.00.00.00.77,flood",
     "flood;write=mod_dl_src:02.00.00.00.00.77,output:8",
-    // The controller is told the metadata.
+    // The PACKET_IN has the metadata.
     "output:7;write=group:1;meta=5/ff",
     // Twice, and back to where it came from.
     "output:7,output:7",
@@ -69,8 +69,8 @@ fn what_names_its_destination_is_served_and_all_else_refused() {
         for tenant in [RED, BLUE] {
             all_same(&mut testbed, &plan(tenant), tenant, actions);
             for question in ["stats flow", "stats aggregate", "stats group"] {
-                let told = testbed.say(tenant, 1, question);
-                assert_eq!(told, testbed.say_beside(tenant, 1, question), "{actions} {question}");
+                let received = testbed.say(tenant, 1, question);
+                assert_eq!(received, testbed.say_beside(tenant, 1, question), "{actions} {question}");
             }
         }
     }

@@ -26,9 +26,9 @@ fn a_rule_that_names_no_destination_is_refused() {
             for command in ["add", "modify"] {
                 let port = if actions.ends_with("in_port") { "in_port=7" } else { "" };
                 let words = format!("flow {command} prio=5 match={port} actions={actions}");
-                let told = testbed.say(RED, head, &words);
+                let received = testbed.say(RED, head, &words);
                 let is_said = |it: &String| it.contains("OFPBAC_BAD_OUT_PORT");
-                assert!(matches!(&told[..], [it] if is_said(it)), "{words}: {told:?}");
+                assert!(matches!(&received[..], [it] if is_said(it)), "{words}: {received:?}");
             }
             assert!(!testbed.say(RED, head, "stats flow").concat().contains("prio=5"), "{actions}");
         }
@@ -76,7 +76,7 @@ fn nothing_of_a_packet_is_enough_to_have_it() {
     for tenant in [RED, BLUE] {
         let packet = frame(host(tenant, 9), host(tenant, 3));
         let seen = testbed.send(tenant, 2, WHOLE, &packet);
-        let [(whose, 1, words)] = &seen.told[..] else { panic!("{seen:?}") };
+        let [(whose, 1, words)] = &seen.received[..] else { panic!("{seen:?}") };
         assert_eq!(*whose, tenant);
         let buffer = words.split_once("buffer=").unwrap_or_else(|| panic!("{words}")).1;
         let buffer = buffer.split(' ').next().unwrap_or_default();
@@ -91,12 +91,12 @@ fn nothing_of_a_packet_is_enough_to_have_it() {
 fn a_packet_out_to_the_controller_meets_no_rule() {
     let mut testbed = testbed_of(Version::V1_0);
     testbed.play("red@1> flow add prio=5 actions=output:10");
-    for (port, told) in [("1", "1"), ("7", "7"), ("10", "10"), ("none", "65535")] {
+    for (port, in_port) in [("1", "1"), ("7", "7"), ("10", "10"), ("none", "65535")] {
         let actions = "controller,mod_nw_src:10.0.0.9,controller";
         testbed.play(&format!(
             "
-            red@1> out in_port={port} actions={actions} data=10.0.0.1>10.0.0.2 -> PACKET_IN {told} ACTION 10.0.0.1>10.0.0.2
-            red@1< PACKET_IN {told} ACTION 10.0.0.9>10.0.0.2
+            red@1> out in_port={port} actions={actions} data=10.0.0.1>10.0.0.2 -> PACKET_IN {in_port} ACTION 10.0.0.1>10.0.0.2
+            red@1< PACKET_IN {in_port} ACTION 10.0.0.9>10.0.0.2
         "
         ));
     }
@@ -117,7 +117,7 @@ fn a_rule_ends_when_its_port_comes_to_be_shared() {
     accept(&mut testbed, RED, 1, "flow add prio=6 match=in_port=1 flags=rem actions=output:10");
     let (maps, last) = Testbed::maps_from(100, &plans(plan));
     testbed.set_maps(&maps, 100..=last);
-    let told = testbed.take_told();
-    let removed: Vec<_> = told.iter().filter(|it| it.2.contains("FLOW_REMOVED")).collect();
-    assert!(matches!(&removed[..], [(RED, 1, it)] if it.contains("prio=5")), "{told:?}");
+    let received = testbed.take_received();
+    let removed: Vec<_> = received.iter().filter(|it| it.2.contains("FLOW_REMOVED")).collect();
+    assert!(matches!(&removed[..], [(RED, 1, it)] if it.contains("prio=5")), "{received:?}");
 }

@@ -68,8 +68,8 @@ fn a_later_table_floods_where_it_clears_the_set() {
     accept(&mut testbed, RED, 1, words);
     assert_eq!(testbed.entries(1).len(), entries + 1);
     leaves_by(&mut testbed, RED, EVERYWHERE, "clear");
-    let told = testbed.say(RED, 1, &words.replace("clear;", ""));
-    assert_eq!(told, ["7 ERROR OFPBAC_BAD_OUT_PORT of type 14 xid 7"]);
+    let received = testbed.say(RED, 1, &words.replace("clear;", ""));
+    assert_eq!(received, ["7 ERROR OFPBAC_BAD_OUT_PORT of type 14 xid 7"]);
 }
 
 /// The hosts receive packets with the changes that the rule makes before the output.
@@ -100,8 +100,8 @@ fn of_three_shared_ports_one_or_all_can_be_named() {
         assert_eq!(testbed.entries(1).len() - without, entries, "{actions}");
     }
     for actions in ["output:7,output:9", "output:1,output:8,output:9"] {
-        let told = testbed.say(RED, 1, &format!("flow add prio=5 actions={actions}"));
-        assert_eq!(told, ["7 ERROR OFPBAC_BAD_OUT_PORT of type 14 xid 7"], "{actions}");
+        let received = testbed.say(RED, 1, &format!("flow add prio=5 actions={actions}"));
+        assert_eq!(received, ["7 ERROR OFPBAC_BAD_OUT_PORT of type 14 xid 7"], "{actions}");
     }
     // By the third it comes, or it does not leave by it.
     for (port, actions) in [(9, "output:7,output:8"), (7, "output:7,output:8,output:7,output:9")] {
@@ -224,7 +224,7 @@ fn hosts_and_ports_come_and_go() {
     ] {
         let (maps, tags) = Testbed::maps_from(2000, &[red.clone(), plan(BLUE)]);
         testbed.set_maps(&maps, 2000..=tags);
-        testbed.take_told();
+        testbed.take_received();
         for to in [host(RED, 1), host(RED, 2), host(RED, 3), host(RED, 4), BROADCAST] {
             let seen = reached(&mut testbed, RED, (1, WHOLE), to);
             assert_eq!(seen, meant(&red.shared, WHOLE, EVERYWHERE, to), "{red:?} {to:x?}");
@@ -305,8 +305,8 @@ fn all_of_it_is_found_again() {
     let there = world.switch_entries();
     assert!(there.iter().any(|it| it.starts_with("15 ")), "{there:?}");
     let reconciled = |world: &World| {
-        let told = world.events.iter().find(|it| matches!(it, Event::Reconciled { .. }));
-        let Some(Event::Reconciled { installed, removed, .. }) = told else { panic!() };
+        let event = world.events.iter().find(|it| matches!(it, Event::Reconciled { .. }));
+        let Some(Event::Reconciled { installed, removed, .. }) = event else { panic!() };
         (*installed, *removed)
     };
     for _ in 0..2 {
@@ -364,8 +364,8 @@ fn a_refused_entry_takes_the_ports_down_that_it_delivers_to() {
         say(&mut world, red, "flow add prio=5 actions=flood");
         refuse(&mut world, &[nth, sent + 1]);
         assert_eq!(world.core.counters().own_refused, 2);
-        let told = world.heard(red);
-        let left = match &told.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        let received = world.heard(red);
+        let left = match &received.iter().map(String::as_str).collect::<Vec<_>>()[..] {
             ["PORT_STATUS MODIFY 8"] => {
                 of_one += 1;
                 vec![4, 4, 5]

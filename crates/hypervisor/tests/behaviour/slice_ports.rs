@@ -32,7 +32,7 @@ fn what_is_not_to_be_flooded_is_not() {
 }
 
 #[test]
-fn the_tenants_other_controllers_are_told() {
+fn the_tenants_other_controllers_are_notified() {
     both(
         PORTS,
         "

@@ -25,10 +25,10 @@ fn leaves(outputs: &[Output]) -> (Vec<(u32, Vec<u8>)>, usize) {
         To::Port { number, is_up: true, .. } => Some((number, output.frame.clone())),
         _ => None,
     });
-    let told = outputs.iter().filter(|output| matches!(output.to, To::Controllers { .. }));
+    let packet_ins = outputs.iter().filter(|output| matches!(output.to, To::Controllers { .. }));
     let mut ports: Vec<_> = ports.collect();
     ports.sort();
-    (ports, told.count())
+    (ports, packet_ins.count())
 }
 
 /// The packet arrives, and the switch does what the trace says.
@@ -45,10 +45,10 @@ fn agrees(world: &mut World, seats: [Seat; 2], packet: &Packet) -> Result<(), Te
     let mut left: Vec<_> = left.collect();
     left.sort();
     let heard = seats.map(|seat| world.heard(seat)).concat();
-    let told = heard.iter().filter(|it| it.contains("PACKET_IN")).count();
-    let (ports, tells) = leaves(&passage.outputs);
+    let packet_ins = heard.iter().filter(|it| it.contains("PACKET_IN")).count();
+    let (ports, traced) = leaves(&passage.outputs);
     if passage.outputs.iter().all(|output| output.if_.is_none()) {
-        prop_assert_eq!((&ports, tells), (&left, told), "{:?}", passage);
+        prop_assert_eq!((&ports, traced), (&left, packet_ins), "{:?}", passage);
     }
     prop_assert!(left.iter().all(|it| ports.contains(it)), "{left:?}: {passage:?}");
     prop_assert!(!passage.outputs.is_empty());

@@ -244,7 +244,7 @@ fn entries_follow_as_ways_come_and_go() {
             plans[BLUE].astray.retain(|_| astray);
             let (maps, last) = Testbed::maps_from(2000, &plans);
             testbed.set_maps(&maps, 2000..=last);
-            assert_eq!(testbed.take_told(), []);
+            assert_eq!(testbed.take_received(), []);
             assert_eq!(same(&mut testbed, BLUE, 1, 1, &frame()), seen, "{version:?}");
             assert_eq!(testbed.unsure_backs(2), [""; 0]);
         }
@@ -313,9 +313,9 @@ fn stays_inside(
     // A repeated request installs the entry again.
     for (tenant, switch, words) in case.undisputed(plans) {
         let switch = testbed.head(*tenant, *switch);
-        let mut told = testbed.say(*tenant, switch, words);
-        told.retain(|words| !words.starts_with("PORT_STATUS"));
-        if told.is_empty() {
+        let mut received = testbed.say(*tenant, switch, words);
+        received.retain(|words| !words.starts_with("PORT_STATUS"));
+        if received.is_empty() {
             testbed.say_beside(*tenant, switch, words);
         }
     }
@@ -338,7 +338,7 @@ fn stays_inside(
         let mut seen = testbed.send(tenant, switch, port, &frame);
         seen.delivered.retain(|it| it.0 == tenant || !is_shared(&plans[it.0], it.1, it.2));
         prop_assert!(seen.delivered.iter().all(|it| it.0 == tenant));
-        prop_assert!(seen.told.iter().all(|it| it.0 == tenant));
+        prop_assert!(seen.received.iter().all(|it| it.0 == tenant));
         if !is_sure {
             continue;
         }
@@ -347,10 +347,10 @@ fn stays_inside(
             prop_assert!(at.is_some(), "{one:?} from {port} at {switch}");
             at.map(|at| beside.delivered.swap_remove(at));
         }
-        for one in seen.told {
-            let at = beside.told.iter().position(|it| *it == one);
+        for one in seen.received {
+            let at = beside.received.iter().position(|it| *it == one);
             prop_assert!(at.is_some(), "{one:?} from {port} at {switch}");
-            at.map(|at| beside.told.swap_remove(at));
+            at.map(|at| beside.received.swap_remove(at));
         }
     }
     Ok(())

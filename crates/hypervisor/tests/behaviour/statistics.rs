@@ -95,9 +95,9 @@ fn ports_are_the_slices() {
 /// All counters of a tenant's ports, as the tenant sees them.
 fn counters(world: &mut World, seat: Seat) -> Vec<(u32, Vec<u64>)> {
     world.say(seat, 1, "stats port");
-    let told = world.received(seat);
-    assert_eq!(told.len(), 1);
-    let body = &told[0][8..];
+    let received = world.received(seat);
+    assert_eq!(received.len(), 1);
+    let body = &received[0][8..];
     macro_rules! all {
         ($it:ident) => {
             vec![
@@ -131,10 +131,10 @@ fn counters(world: &mut World, seat: Seat) -> Vec<(u32, Vec<u64>)> {
 #[track_caller]
 fn hidden(world: &mut World, tenant: &str, sees: &[u32], in_port: u32) -> Vec<u32> {
     let seat = world.connect(tenant);
-    let told = counters(world, seat);
-    assert_eq!(told.iter().map(|it| it.0).collect::<Vec<_>>(), sees, "{tenant}");
+    let counters = counters(world, seat);
+    assert_eq!(counters.iter().map(|it| it.0).collect::<Vec<_>>(), sees, "{tenant}");
     let (hidden, shown): (Vec<_>, Vec<_>) =
-        told.into_iter().partition(|(_, it)| it.iter().all(|it| *it == u64::MAX));
+        counters.into_iter().partition(|(_, it)| it.iter().all(|it| *it == u64::MAX));
     for (port, counts) in shown {
         assert_eq!(counts[0], u64::from(port == in_port), "{tenant} {port}: {counts:?}");
         assert!(!counts.contains(&u64::MAX), "{tenant} {port}: {counts:?}");
@@ -225,8 +225,8 @@ fn many_entries_come_in_parts() {
         assert!(parts.len() > 1);
         let (last, others) = parts.split_last().unwrap();
         assert!(others.iter().all(|part| part.ends_with('+')) && !last.ends_with('+'));
-        let told: usize = parts.iter().map(|part| part.matches("prio=5").count()).sum();
-        assert_eq!(told, 1_500);
+        let entries: usize = parts.iter().map(|part| part.matches("prio=5").count()).sum();
+        assert_eq!(entries, 1_500);
         assert!(parts.iter().all(|part| part.starts_with("7 STATS flow")));
     }
 }
@@ -327,7 +327,7 @@ fn a_switch_that_never_answers_is_answered_for() {
 
 /// The lookup and match counters of each tenant's tables, without the other tenants' packets.
 #[test]
-fn tables_tell_what_they_have_looked_up() {
+fn tables_report_what_they_have_looked_up() {
     both(
         "
         red: in_port=1
@@ -365,7 +365,7 @@ fn tables_tell_what_they_have_looked_up() {
 
 /// Also in a network, wherever the tenant's packets arrive.
 #[test]
-fn tables_of_networks_tell_what_they_have_looked_up() {
+fn tables_of_networks_report_what_they_have_looked_up() {
     for version in VERSIONS {
         let mut testbed = Testbed::new(version, two_networks());
         for tenant in [0, 1] {
@@ -374,10 +374,10 @@ fn tables_of_networks_tell_what_they_have_looked_up() {
                 same(&mut testbed, tenant, 1, port, &packet(name));
             }
             // Beside it there are tables that on 1.0 a virtual switch has not.
-            let first = |told: Vec<String>| told[0].split(" 1:").next().unwrap().to_owned();
-            let told = first(testbed.say(tenant, 1, "stats table"));
-            assert_eq!(told, first(testbed.say_beside(tenant, 1, "stats table")), "{version:?}");
-            assert!(told.ends_with("(1/2)"), "{told}");
+            let first = |parts: Vec<String>| parts[0].split(" 1:").next().unwrap().to_owned();
+            let reply = first(testbed.say(tenant, 1, "stats table"));
+            assert_eq!(reply, first(testbed.say_beside(tenant, 1, "stats table")), "{version:?}");
+            assert!(reply.ends_with("(1/2)"), "{reply}");
         }
     }
 }

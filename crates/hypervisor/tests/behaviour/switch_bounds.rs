@@ -89,16 +89,16 @@ fn unlisted_switches_share_one_bound_and_leave_room_for_another() {
             (world, part)
         };
         let mut strangers: Vec<_> = (0..10).map(|_| stranger()).collect();
-        let mut told = 0;
+        let mut parts = 0;
         while let Some((world, part)) =
             strangers.iter_mut().find(|(world, _)| closed(world).is_none())
         {
-            // Each tells as much as Weir takes, and does not end its answer.
+            // Each switch reports as much as Weir takes, and does not end its answer.
             world.switch_says(part);
-            told += 1;
-            assert!(pool.taken() <= ALL && told < 100, "{version:?}: {}", pool.taken());
+            parts += 1;
+            assert!(pool.taken() <= ALL && parts < 100, "{version:?}: {}", pool.taken());
         }
-        assert!(told >= 10);
+        assert!(parts >= 10);
         let reason = closed(&strangers[0].0).unwrap();
         assert!(reason.contains("list the switch in [[switches]]"), "{reason}");
         assert_eq!(pool.taken(), 0, "a closed session gives its memory back");
@@ -112,7 +112,7 @@ fn unlisted_switches_share_one_bound_and_leave_room_for_another() {
         let mut honest = World::new(unlisted(version, &pool));
         let ports = pool.taken() - before;
         assert!((1..8 << 10).contains(&ports), "{version:?}: {ports} for the ports alone");
-        assert!(honest.core.is_ready(), "{version:?}: the strangers still tell");
+        assert!(honest.core.is_ready(), "{version:?}: the strangers still report");
         let red = honest.connect("red");
         honest.say(red, 1, "flow add match=ip,nw_src=10.1.0.1 actions=output:2");
         assert_eq!(honest.heard(red), [""; 0]);
@@ -281,13 +281,13 @@ fn a_switch_that_never_ends_its_answer_about_entries_is_closed() {
         let mut world = by_hand(version);
         let question = questions(&world, &[1]).remove(0);
         let part = long_part(&question);
-        let mut told = 0;
+        let mut sent = 0;
         while closed(&world).is_none() {
-            told += part.len();
-            assert!(told < 64 << 20, "{version:?}");
+            sent += part.len();
+            assert!(sent < 64 << 20, "{version:?}");
             world.switch_says(&part);
         }
-        assert!((31 << 20..33 << 20).contains(&told), "{version:?}: {told}");
+        assert!((31 << 20..33 << 20).contains(&sent), "{version:?}: {sent}");
         assert!(closed(&world).unwrap().contains("32 MiB"));
         // Nothing that comes then does anything.
         let events = world.events.len();
@@ -303,7 +303,7 @@ fn a_switch_that_never_ends_its_answer_about_groups_and_meters_is_closed() {
     // OFPMP_GROUP_DESC and OFPMP_METER_CONFIG.
     let questions = questions(&world, &[7, 10]);
     assert_eq!(questions.len(), 2);
-    let mut told = 0;
+    let mut sent = 0;
     while closed(&world).is_none() {
         for question in &questions {
             let mut part = part(question, 16 + 8 * 8_000);
@@ -314,16 +314,16 @@ fn a_switch_that_never_ends_its_answer_about_groups_and_meters_is_closed() {
                 }
             }
             world.switch_says(&part);
-            told += part.len();
+            sent += part.len();
         }
-        assert!(told < 33 << 20, "never closed");
+        assert!(sent < 33 << 20, "never closed");
     }
-    assert!(told > 31 << 20, "{told}");
+    assert!(sent > 31 << 20, "{sent}");
     assert!(closed(&world).unwrap().contains("32 MiB"));
 }
 
 #[test]
-fn a_switch_that_tells_little_by_little_is_closed() {
+fn a_switch_that_answers_little_by_little_is_closed() {
     for version in VERSIONS {
         let mut world = by_hand(version);
         let question = questions(&world, &[1]).remove(0);
@@ -347,7 +347,7 @@ fn a_switch_that_tells_little_by_little_is_closed() {
             world.advance(SECOND);
             if let Some(reason) = closed(&world) {
                 assert!((60..63).contains(&(second + 1)), "{second}");
-                assert!(reason.contains("does not tell"), "{reason}");
+                assert!(reason.contains("does not report"), "{reason}");
                 break;
             }
             assert!(second < 63, "{version:?}");
@@ -421,12 +421,12 @@ fn an_answer_of_more_than_16_mib_is_an_error_and_its_memory_is_given_back() {
         world.south.clear();
         world.say(red, 5, "stats flow");
         let part = long_part(&world.south.pop().unwrap());
-        let mut told = 0;
+        let mut sent = 0;
         let heard = loop {
             world.core.handle_switch_message(&part, Instant(world.now));
             world.pump();
-            told += part.len();
-            assert!(told < 17 << 20, "{version:?}: never refused");
+            sent += part.len();
+            assert!(sent < 17 << 20, "{version:?}: never refused");
             let heard = world.heard(red);
             if !heard.is_empty() {
                 break heard;
@@ -434,7 +434,7 @@ fn an_answer_of_more_than_16_mib_is_an_error_and_its_memory_is_given_back() {
             assert!(pool.taken() <= at_rest + (16 << 20), "{version:?}: {}", pool.taken());
         };
         assert!(heard.len() == 1 && heard[0].starts_with("5 ERROR"), "{version:?}: {heard:?}");
-        assert!(told > 16 << 20, "{version:?}: {told}");
+        assert!(sent > 16 << 20, "{version:?}: {sent}");
         // What still comes is for nobody.
         world.core.handle_switch_message(&part, Instant(world.now));
         assert_eq!((pool.taken(), world.core.is_ready()), (at_rest, true), "{version:?}");
@@ -461,14 +461,14 @@ fn open_answers_of_more_than_64_mib_together_are_not_kept() {
         let asked = questions(&world, &[1]);
         assert_eq!(asked.len(), 5, "{version:?}");
         let parts: Vec<Vec<u8>> = asked.iter().map(|it| long_part(it)).collect();
-        let mut told = 0;
+        let mut sent = 0;
         let heard = 'all: {
             for part in &parts {
-                let begin = told;
-                while told - begin < EACH {
+                let begin = sent;
+                while sent - begin < EACH {
                     world.core.handle_switch_message(part, Instant(world.now));
                     world.pump();
-                    told += part.len();
+                    sent += part.len();
                     let taken = pool.taken() - at_rest;
                     assert!(taken <= 64 << 20, "{version:?}: {taken}");
                     let heard = world.heard(red);
@@ -477,10 +477,10 @@ fn open_answers_of_more_than_64_mib_together_are_not_kept() {
                     }
                 }
             }
-            panic!("{version:?}: all of {told} bytes are kept");
+            panic!("{version:?}: all of {sent} bytes are kept");
         };
         assert!(heard.len() == 1 && heard[0].starts_with("5 ERROR"), "{version:?}: {heard:?}");
-        assert!((64 << 20..65 << 20).contains(&told), "{version:?}: {told}");
+        assert!((64 << 20..65 << 20).contains(&sent), "{version:?}: {sent}");
         assert_eq!((closed(&world), world.core.is_ready()), (None, true), "{version:?}");
         for (part, n) in parts[..4].iter().zip(1..) {
             let mut last = part.clone();

@@ -31,14 +31,14 @@ fn ask(world: &mut World, tenant: &str, net: u8, count: usize) -> (usize, Vec<St
     world.advance(100_000_000);
     let id = world.tenant(tenant);
     let flows = world.core.tenants().find(|state| state.id == id).map(|state| state.flows).unwrap();
-    let mut told = world.heard(seat);
-    for line in &mut told {
+    let mut errors = world.heard(seat);
+    for line in &mut errors {
         // Without the xid and the request.
         *line =
             line.split_whitespace().find(|word| word.contains("FULL")).unwrap_or("?").to_owned();
     }
-    told.dedup();
-    (flows, told)
+    errors.dedup();
+    (flows, errors)
 }
 
 fn full(version: Version) -> Vec<String> {
@@ -46,10 +46,10 @@ fn full(version: Version) -> Vec<String> {
     vec![name.to_owned()]
 }
 
-fn check_told(told: &[String], version: Version) {
+fn check_errors(errors: &[String], version: Version) {
     let [expected] = &full(version)[..] else { panic!() };
-    assert_eq!(told.len(), 1, "{told:?}");
-    assert!(told[0].contains(expected.as_str()), "{told:?}");
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    assert!(errors[0].contains(expected.as_str()), "{errors:?}");
 }
 
 #[test]
@@ -65,11 +65,11 @@ fn one_tenant_asks_for_a_whole_table_and_the_other_still_gets_its_share() {
         let [share] = shares[..] else { panic!("{shares:?}") };
         assert_eq!((share.holds.rules, share.may), (room, room / 2));
         assert_eq!(share.holds.by, SaidBy::Switch);
-        let (red, told) = ask(&mut world, "red", 1, 1_000);
+        let (red, errors) = ask(&mut world, "red", 1, 1_000);
         assert_eq!(red, 500, "{version:?}");
-        check_told(&told, version);
-        let (blue, told) = ask(&mut world, "blue", 2, 500);
-        assert_eq!((blue, told), (500, Vec::new()), "{version:?}");
+        check_errors(&errors, version);
+        let (blue, errors) = ask(&mut world, "blue", 2, 500);
+        assert_eq!((blue, errors), (500, Vec::new()), "{version:?}");
         // Who removes rules may have others in their place.
         let seat = world.connect("red");
         world.say(seat, 1, "flow delete match=ip,nw_src=10.1.0.0/24");
@@ -86,8 +86,8 @@ fn a_table_that_says_nothing_useful_is_divided_once_it_is_full() {
             config.faults = vec![emulate::Fault::RefuseFlowMods { every: 150 }];
         });
         assert_eq!(world.core.shares_of(world.tenant("red")), [], "a million is no figure");
-        let (red, told) = ask(&mut world, "red", 1, 400);
-        check_told(&told, version);
+        let (red, errors) = ask(&mut world, "red", 1, 400);
+        check_errors(&errors, version);
         let found = world.events.iter().find_map(|event| match event {
             Event::TableFull { rules, .. } => Some(*rules),
             _ => None,
@@ -98,8 +98,8 @@ fn a_table_that_says_nothing_useful_is_divided_once_it_is_full() {
         assert_eq!(share.holds.by, SaidBy::Full);
         assert_eq!(share.may, found.div_ceil(2), "what cannot be halved is the last tenant's");
         // So few that none of them is refused as if the table were full.
-        let (blue, told) = ask(&mut world, "blue", 2, 40);
-        assert_eq!((blue, told), (40, Vec::new()), "{version:?}");
+        let (blue, errors) = ask(&mut world, "blue", 2, 40);
+        assert_eq!((blue, errors), (40, Vec::new()), "{version:?}");
         // A reload begins again.
         world.core.forget_full_tables();
         assert_eq!(world.core.shares_of(world.tenant("red")), []);
@@ -112,29 +112,29 @@ fn a_table_that_says_nothing_useful_is_divided_once_it_is_full() {
 fn who_fills_a_table_of_unknown_size_keeps_its_rules_and_gets_no_more() {
     for version in VERSIONS {
         let mut world = world(version, small_and_silent);
-        let (red, told) = ask(&mut world, "red", 1, 1_100);
+        let (red, errors) = ask(&mut world, "red", 1, 1_100);
         assert_eq!(red, 1_000, "{version:?}");
-        check_told(&told, version);
+        check_errors(&errors, version);
         let [share] = world.core.shares_of(world.tenant("blue"))[..] else { panic!() };
         assert_eq!((share.holds.rules, share.holds.by, share.may), (1_000, SaidBy::Full, 500));
-        let (blue, told) = ask(&mut world, "blue", 2, 300);
+        let (blue, errors) = ask(&mut world, "blue", 2, 300);
         assert_eq!(blue, 0, "{version:?}: nothing is left");
-        check_told(&told, version);
+        check_errors(&errors, version);
         // Red still has more rules than its share, so blue gets the room of the rules that red deletes.
         let seat = world.connect("red");
         world.say(seat, 1, "flow delete match=ip,nw_src=10.1.0.0/24");
         world.say(seat, 2, "flow add match=ip,nw_src=10.1.200.1 actions=output:1");
-        let told = world.heard(seat);
-        assert!(told.len() == 1 && told[0].contains("FULL"), "{version:?}: {told:?}");
-        let (blue, told) = ask(&mut world, "blue", 2, 300);
+        let received = world.heard(seat);
+        assert!(received.len() == 1 && received[0].contains("FULL"), "{version:?}: {received:?}");
+        let (blue, errors) = ask(&mut world, "blue", 2, 300);
         assert_eq!(blue, 256, "{version:?}");
-        check_told(&told, version);
+        check_errors(&errors, version);
         world.say(seat, 3, "flow delete");
-        let (blue, told) = ask(&mut world, "blue", 2, 500);
-        assert_eq!((blue, told), (500, Vec::new()), "{version:?}");
-        let (red, told) = ask(&mut world, "red", 1, 600);
+        let (blue, errors) = ask(&mut world, "blue", 2, 500);
+        assert_eq!((blue, errors), (500, Vec::new()), "{version:?}");
+        let (red, errors) = ask(&mut world, "red", 1, 600);
         assert_eq!(red, 500, "{version:?}");
-        check_told(&told, version);
+        check_errors(&errors, version);
     }
 }
 
@@ -144,11 +144,11 @@ fn limits_of_entries_leave_room_in_a_table_of_unknown_size() {
         let mut setup = Setup { configure: small_and_silent, ..Setup::new(version, SPACES) };
         setup.policy.tenants.iter_mut().for_each(|tenant| tenant.limits.entries = 500);
         let mut world = World::new(setup);
-        let (red, told) = ask(&mut world, "red", 1, 1_100);
+        let (red, errors) = ask(&mut world, "red", 1, 1_100);
         assert_eq!(red, 500, "{version:?}");
-        check_told(&told, version);
-        let (blue, told) = ask(&mut world, "blue", 2, 500);
-        assert_eq!((blue, told), (500, Vec::new()), "{version:?}");
+        check_errors(&errors, version);
+        let (blue, errors) = ask(&mut world, "blue", 2, 500);
+        assert_eq!((blue, errors), (500, Vec::new()), "{version:?}");
     }
 }
 
@@ -167,9 +167,9 @@ fn a_table_is_divided_from_64_rules_to_below_a_million() {
         for (configure, filled, sizes) in cases {
             let mut world = world(version, configure);
             if filled > 0 {
-                let (red, told) = ask(&mut world, "red", 1, filled + 1);
+                let (red, errors) = ask(&mut world, "red", 1, filled + 1);
                 assert_eq!(red, filled, "{version:?}");
-                check_told(&told, version);
+                check_errors(&errors, version);
             }
             let shares = world.core.shares_of(world.tenant("red"));
             let found: Vec<u32> = shares.iter().map(|share| share.holds.rules).collect();
@@ -198,9 +198,9 @@ fn a_rule_that_is_refused_in_an_almost_empty_table_says_nothing_of_its_size() {
             config.n_buffers = 0;
             config.faults = vec![emulate::Fault::RefuseFlowMods { every: 20 }];
         });
-        let (red, told) = ask(&mut world, "red", 1, 30);
+        let (red, errors) = ask(&mut world, "red", 1, 30);
         assert!(red >= 28, "{red}");
-        check_told(&told, version);
+        check_errors(&errors, version);
         assert_eq!(world.core.shares_of(world.tenant("red")), []);
     }
 }
@@ -227,16 +227,16 @@ fn groups_and_meters_are_divided_by_weight() {
         world.say(red, n, &format!("group add id={n} type=select buckets=output:1"));
         world.say(red, 100 + n, &format!("meter add id={n} rate=1000"));
     }
-    let told = world.heard(red);
-    assert_eq!(told.len(), 2, "{told:?}");
-    assert!(told[0].contains("OUT_OF_GROUPS") && told[1].contains("OUT_OF_METERS"), "{told:?}");
+    let received = world.heard(red);
+    assert_eq!(received.len(), 2, "{received:?}");
+    assert!(received[0].contains("OUT_OF_GROUPS") && received[1].contains("OUT_OF_METERS"), "{received:?}");
     // Groups of other types have room of their own; a group that becomes one of a full type has none.
     world.say(red, 200, "group add id=50 type=all buckets=output:1");
     world.say(red, 201, "group modify id=1 type=select buckets=output:2");
     assert_eq!(world.heard(red), [""; 0]);
     world.say(red, 202, "group modify id=50 type=select buckets=output:1");
-    let told = world.heard(red);
-    assert!(told.len() == 1 && told[0].contains("OUT_OF_GROUPS"), "{told:?}");
+    let received = world.heard(red);
+    assert!(received.len() == 1 && received[0].contains("OUT_OF_GROUPS"), "{received:?}");
     // Who deletes may have others, and blue has its share all the time.
     world.say(red, 203, "group delete id=1");
     world.say(red, 204, "group modify id=50 type=select buckets=output:1");
@@ -261,17 +261,17 @@ fn a_tenants_own_limits_of_groups_and_meters_hold_where_shares_are_larger() {
         world.say(red, n, &format!("group add id={n} type=all buckets=output:1"));
         world.say(red, 100 + n, &format!("meter add id={n} rate=1000"));
     }
-    let told = world.heard(red);
-    assert_eq!(told.iter().filter(|it| it.contains("OUT_OF_GROUPS")).count(), 1, "{told:?}");
-    assert_eq!(told.iter().filter(|it| it.contains("OUT_OF_METERS")).count(), 2, "{told:?}");
+    let received = world.heard(red);
+    assert_eq!(received.iter().filter(|it| it.contains("OUT_OF_GROUPS")).count(), 1, "{received:?}");
+    assert_eq!(received.iter().filter(|it| it.contains("OUT_OF_METERS")).count(), 2, "{received:?}");
 }
 
 /// The values in the only reply to a request of OpenFlow 1.3.
 fn features(world: &mut World, seat: Seat, question: &str) -> Vec<u32> {
     world.say(seat, 1, question);
-    let told = world.received(seat);
-    assert_eq!(told.len(), 1, "{question}");
-    let reply = MultipartReply::parse(&told[0][8..]).unwrap();
+    let received = world.received(seat);
+    assert_eq!(received.len(), 1, "{question}");
+    let reply = MultipartReply::parse(&received[0][8..]).unwrap();
     match reply.body {
         MultipartReplyBody::TableFeatures(it) => it.iter().map(|it| it.max_entries).collect(),
         MultipartReplyBody::GroupFeatures(it) => it.max_groups.into(),
@@ -281,7 +281,7 @@ fn features(world: &mut World, seat: Seat, question: &str) -> Vec<u32> {
 }
 
 #[test]
-fn a_tenant_is_told_its_share_as_what_there_can_be() {
+fn a_tenant_gets_its_share_as_the_maximum_numbers() {
     const QUESTIONS: [&str; 3] =
         ["stats group_features", "stats meter_features", "stats table_features"];
     let figures = |world: &mut World, tenant: &str| {
@@ -302,12 +302,12 @@ fn a_tenant_is_told_its_share_as_what_there_can_be() {
 }
 
 #[test]
-fn a_tenant_of_1_0_is_told_its_share_as_what_the_table_holds() {
+fn a_tenant_of_1_0_gets_its_share_as_the_size_of_the_table() {
     let mut world = world(Version::V1_0, |config| config.max_flows = 1_000);
     let red = world.connect("red");
     world.say(red, 1, "stats table");
-    let told = world.received(red);
-    let reply = StatsReply::parse(&told[0][8..]).unwrap();
+    let received = world.received(red);
+    let reply = StatsReply::parse(&received[0][8..]).unwrap();
     let StatsReplyBody::Table(tables) = reply.body else { panic!("{reply:?}") };
     assert_eq!(tables.iter().map(|table| table.max_entries).collect::<Vec<_>>(), [500]);
 }

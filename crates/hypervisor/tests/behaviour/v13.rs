@@ -76,7 +76,7 @@ fn a_slave_hears_of_ports_only_unless_it_asks() {
 
 /// Weir requests from the switch all events that any controller wants. Each controller gets the events that it wants.
 #[test]
-fn packets_that_live_no_longer_are_told_to_those_who_ask() {
+fn packets_with_an_invalid_ttl_are_sent_to_those_who_ask() {
     check(
         "
         red1> 1 group add id=1 buckets=dec_ttl,controller
@@ -169,8 +169,8 @@ fn an_entry_keeps_all_its_flags() {
     let red = world.connect("red");
     world.say(red, 1, "flow add match=in_port=1 flags=rem,overlap,reset actions=output:2");
     world.say(red, 2, "stats flow");
-    let told = world.received(red);
-    let (_, reply) = openflow::v13::Message::parse(&told[0]).unwrap();
+    let received = world.received(red);
+    let (_, reply) = openflow::v13::Message::parse(&received[0]).unwrap();
     let openflow::v13::Message::MultipartReply(reply) = reply else { panic!("{reply:?}") };
     let openflow::v13::MultipartReplyBody::Flow(flows) = reply.body else { panic!("{reply:?}") };
     assert_eq!(flows.iter().map(|flow| flow.flags.0).collect::<Vec<_>>(), [0b111]);
@@ -356,8 +356,8 @@ fn what_comes_in_the_place_of_an_entry_that_went_with_its_meter_stays() {
         world.say(red, 4, "meter add id=1");
         world.say(red, 5, &format!("flow add match=in_port=1 prio=7 {again}"));
         world.advance(1_000_000_000);
-        let told = ["FLOW_REMOVED prio=7 in_port=1 cookie=0x0 DELETE n=0"];
-        assert_eq!(world.heard(red), told, "{again}");
+        let expected = ["FLOW_REMOVED prio=7 in_port=1 cookie=0x0 DELETE n=0"];
+        assert_eq!(world.heard(red), expected, "{again}");
         world.say(red, 6, "stats flow");
         world.advance(1_000_000_000);
         let words = format!("6 STATS flow prio=7 in_port=1 n=0 {}", &again["actions=".len()..]);
@@ -443,9 +443,9 @@ fn refused_groups_go_back_however_many_changes_are_on_their_way() {
         world.switch.switch_mut().plant(Vec::new());
         world.say(red, 5, "stats group_desc");
         world.advance(1_000_000_000);
-        let told = world.heard(red);
-        let groups = told[0].matches("output").count();
-        assert_eq!(groups, left, "every {every}: {told:?}");
+        let received = world.heard(red);
+        let groups = received[0].matches("output").count();
+        assert_eq!(groups, left, "every {every}: {received:?}");
         assert_eq!(world.switch.switch().group_count(), left, "every {every}");
         // What each believes to have is on the switch, and nobody else's.
         world.say(blue, 1, "group add id=9 buckets=output:4");

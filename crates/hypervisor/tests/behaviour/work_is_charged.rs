@@ -31,7 +31,7 @@ const COMPARED: u64 = 2 * 8 * 128;
 const ADDED: u64 = COMPARED + 256;
 
 /// The largest cost of one tenant in one turn with statistics: a batch of reported entries.
-const TOLD: u64 = 12 * 8 * 128;
+const REPORTED: u64 = 12 * 8 * 128;
 
 /// A world in which each hostile tenant has its entries.
 fn world(version: Version, setup: impl Fn(&mut Setup)) -> (World, Vec<Seat>) {
@@ -216,8 +216,8 @@ fn a_request_that_is_compared_in_turns_is_done_in_its_order() {
             world.advance(1_000_000_000);
             let heard = world.heard(one);
             let errors = refused.map(|xid| format!("{xid} ERROR"));
-            let told = heard.iter().zip(&errors).filter(|(it, error)| it.starts_with(*error));
-            assert_eq!(told.count(), 2, "{version:?}: {heard:?}");
+            let refusals = heard.iter().zip(&errors).filter(|(it, error)| it.starts_with(*error));
+            assert_eq!(refusals.count(), 2, "{version:?}: {heard:?}");
             let Some((barrier, others)) = heard[2..].split_last() else { panic!("{heard:?}") };
             assert_eq!(barrier, "15 BARRIER_REPLY", "{version:?}");
             assert!(others.iter().all(|it| it.contains("FULL")), "{version:?}: {heard:?}");
@@ -260,8 +260,8 @@ fn a_request_that_is_refused_in_a_later_turn_does_not_use_its_buffer_id_up() {
 #[test]
 fn statistics_of_all_entries_do_not_hold_up_others() {
     for version in VERSIONS {
-        check_within(TOLD, version, |_, _| "stats flow".to_owned());
-        check_within(TOLD, version, |n, net| {
+        check_within(REPORTED, version, |_, _| "stats flow".to_owned());
+        check_within(REPORTED, version, |n, net| {
             format!("stats aggregate match=ip,nw_src=10.{net}.{}.0/24", n % 8)
         });
     }
@@ -288,8 +288,8 @@ fn statistics_are_about_whole_changes() {
         }
         (0..100).for_each(|_| world.turn(READ));
         world.advance(1_000_000_000);
-        let told = world.heard(one).concat();
-        let of = |port: u8| told.matches(&format!("output:{port}")).count();
+        let replies = world.heard(one).concat();
+        let of = |port: u8| replies.matches(&format!("output:{port}")).count();
         let (before, after) = (of(1), of(2));
         assert_eq!(before + after, 2 * ENTRIES, "{version:?}");
         assert_eq!(before % ENTRIES, 0, "{version:?}");

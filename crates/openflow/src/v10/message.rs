@@ -52,7 +52,7 @@ open_enum! {
         STATS_REQUEST = 16,
         /// Switch: the statistics, in one or several parts.
         STATS_REPLY = 17,
-        /// Controller: tell me when all before this is done.
+        /// Controller: asks for a reply when all messages before this one are done.
         BARRIER_REQUEST = 18,
         /// Switch: it is.
         BARRIER_REPLY = 19,

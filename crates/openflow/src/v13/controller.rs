@@ -4,7 +4,7 @@
 open_enum! {
     /// `enum ofp_controller_role`.
     pub struct Role(u32) {
-        /// Leave it as it is; tells the current one.
+        /// The role stays as it is, and the reply has the current role.
         NOCHANGE = 0,
         /// Full access, beside others.
         EQUAL = 1,

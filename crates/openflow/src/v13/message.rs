@@ -60,7 +60,7 @@ open_enum! {
         MULTIPART_REQUEST = 18,
         /// Switch: these, in one or several parts.
         MULTIPART_REPLY = 19,
-        /// Controller: tell me when all before this is done.
+        /// Controller: asks for a reply when all messages before this one are done.
         BARRIER_REQUEST = 20,
         /// Switch: it is.
         BARRIER_REPLY = 21,

@@ -400,7 +400,7 @@ fn a_change_of_speed_is_followed() {
 
 #[test]
 fn answers_before_the_work_is_done_do_not_close_the_window() {
-    // The answer tells nothing of the queue, so nothing can bound the queue.
+    // The answer has no information about the queue, so nothing can bound the queue.
     let world = Loop::new(60 * MICRO, Answered::ByBarriers, |arrival, _| (arrival, arrival));
     check(world, 100_000, 100, 3.0..=2048.0);
 }

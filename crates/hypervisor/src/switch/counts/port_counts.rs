@@ -26,7 +26,7 @@ pub(super) struct Asking {
 pub(super) struct Elsewhere {
     /// The ports on that switch.
     pub(super) ports: BTreeSet<u32>,
-    /// By port. `None` until the switch has answered, or if it cannot tell.
+    /// By port. `None` until the switch has answered, or if the switch has no such counters.
     pub(super) received: Option<BTreeMap<u32, Count>>,
     pub(super) asked: Option<Instant>,
     pub(super) answered: Option<Instant>,

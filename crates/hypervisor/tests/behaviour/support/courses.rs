@@ -423,26 +423,26 @@ pub fn agree(versions: Versions, plans: &[Plan], case: &Case) -> Result<(), Test
     for (tenant, switch, words) in said {
         let head = testbed.head(*tenant, *switch);
         let switch = &head;
-        let mut told = testbed.say(*tenant, *switch, words);
-        // A big switch tells of it also who did it.
-        told.retain(|words| !words.starts_with("PORT_STATUS"));
+        let mut received = testbed.say(*tenant, *switch, words);
+        // A big switch sends PORT_STATUS also to the controller that has sent PORT_MOD.
+        received.retain(|words| !words.starts_with("PORT_STATUS"));
         let is_rule = testbed.version(head) == Version::V1_3 && words.starts_with("flow");
         if is_rule && sends_by_merged_set(words) {
             // A big switch has nobody check what is not there.
-            prop_assert!(told.len() == 1 || !words.starts_with("flow add"), "{words}: {told:?}");
-            if told.len() == 1 {
+            prop_assert!(received.len() == 1 || !words.starts_with("flow add"), "{words}: {received:?}");
+            if received.len() == 1 {
                 continue;
             }
         }
-        if told.is_empty() {
+        if received.is_empty() {
             let beside = testbed.say_beside(*tenant, *switch, words);
             prop_assert!(beside.is_empty(), "{words}: {beside:?}");
         } else {
-            prop_assert_eq!(told.len(), 1);
+            prop_assert_eq!(received.len(), 1);
             // That is what 1.0 says of ports that there are not.
             let is_denied =
-                testbed.version(head) == Version::V1_3 && told[0].contains("OFPFMFC_EPERM");
-            prop_assert!(!is_denied, "{}: {:?}", words, told);
+                testbed.version(head) == Version::V1_3 && received[0].contains("OFPFMFC_EPERM");
+            prop_assert!(!is_denied, "{}: {:?}", words, received);
             // Of groups nothing is refused but what a switch refuses as well, and ports and groups that there are not.
             let ports = ports_of(&testbed, plans, *tenant, head);
             let names = |port: &u32| match *port {
@@ -460,24 +460,24 @@ pub fn agree(versions: Versions, plans: &[Plan], case: &Case) -> Result<(), Test
                 let to = it.strip_prefix("dl_dst=").or(it.strip_prefix("match=dl_dst="));
                 to.is_some_and(|to| !to.contains('/'))
             });
-            let is_shared_port = has_shared && told[0].contains("BAD_OUT_PORT");
+            let is_shared_port = has_shared && received[0].contains("BAD_OUT_PORT");
             let may_be = words.contains("group") || is_shared_port && !names;
             if is_rule && is_there && !may_be {
                 // What any switch refuses, and two that are one on this.
                 let errors = ["MATCH_INCONSISTENT", "OFPBMC_BAD_VALUE", "OFPFMFC_OVERLAP"];
-                let is_refused = errors.iter().any(|error| told[0].contains(error));
-                prop_assert!(is_refused, "{words}: {told:?}");
+                let is_refused = errors.iter().any(|error| received[0].contains(error));
+                prop_assert!(is_refused, "{words}: {received:?}");
             }
             // It may not send by links to 1.0 if a rule has it in a set that may be merged, nor by shared ports but to one host; and
             // a rule of a later table may not apply what recirculates.
             let is_later = |words: &str| words.contains("table=") && words.contains("group:");
             let is_bound = case.commands.iter().any(|it| is_later(&it.2));
             let is_used = (versions.contains(&Version::V1_0) || is_bound)
-                && told[0].contains("OFPGMFC_EPERM");
-            let is_refused = is_used || is_shared_port || told[0].contains("BAD_WATCH");
+                && received[0].contains("OFPGMFC_EPERM");
+            let is_refused = is_used || is_shared_port || received[0].contains("BAD_WATCH");
             if words.starts_with("group") && is_there && !is_refused {
                 let beside = testbed.say_beside(*tenant, *switch, words);
-                prop_assert_eq!(beside.len(), 1, "{}: {:?}", words, told);
+                prop_assert_eq!(beside.len(), 1, "{}: {:?}", words, received);
             }
         }
     }
@@ -501,7 +501,7 @@ pub fn agree(versions: Versions, plans: &[Plan], case: &Case) -> Result<(), Test
         seen.delivered.retain(|it| it.0 == tenant || !is_shared(&plans[it.0], it.1, it.2));
         prop_assert_eq!(&seen, &beside, "{} from {} at {}", tenant, port, switch);
         prop_assert!(seen.delivered.iter().all(|(to, ..)| *to == tenant));
-        prop_assert!(seen.told.iter().all(|(to, ..)| *to == tenant));
+        prop_assert!(seen.received.iter().all(|(to, ..)| *to == tenant));
     }
     for (tenant, switch) in seats {
         if endless {
@@ -512,8 +512,8 @@ pub fn agree(versions: Versions, plans: &[Plan], case: &Case) -> Result<(), Test
         let has_groups = testbed.version(switch) == Version::V1_3;
         let questions = questions.iter().take(if has_groups { 4 } else { 2 });
         for &question in questions {
-            let told = testbed.say(tenant, switch, question);
-            prop_assert_eq!(told, testbed.say_beside(tenant, switch, question));
+            let received = testbed.say(tenant, switch, question);
+            prop_assert_eq!(received, testbed.say_beside(tenant, switch, question));
         }
         // And each end of a link with what has come by it. What a port that was configured has not let in, its own switch counts
         // apart.
@@ -538,8 +538,8 @@ pub fn config() -> ProptestConfig {
 
 /// What of a frame that leaves by one of the tenant's shared ports comes to whom.
 pub fn at_hosts(plan: &Plan, seen: Seen) -> Seen {
-    let Seen { delivered, told, endless } = seen;
-    let mut at_hosts = Seen { told, endless, ..Seen::default() };
+    let Seen { delivered, received, endless } = seen;
+    let mut at_hosts = Seen { received, endless, ..Seen::default() };
     for (tenant, switch, port, frame) in delivered {
         let here: Vec<_> = plan.shared.iter().filter(|it| (it.0, it.2) == (switch, port)).collect();
         if here.is_empty() {

@@ -50,7 +50,7 @@ fn table(number: u8, active: u32, [looked_up, matched]: [u64; 2]) -> String {
     format!("{number}:{active}{counts}")
 }
 
-/// Sorted, since a switch may tell them in any order.
+/// Sorted, because a switch may report entries in any order.
 fn flows(entries: impl Iterator<Item = Entry>) -> String {
     let mut lines: Vec<String> = entries
         .map(|e| {
@@ -188,9 +188,9 @@ fn describe_v13(bytes: &[u8]) -> String {
             let port = p.match_.in_port().map_or(0, |port| port.0);
             let metadata = p.match_.get(OxmField::METADATA).and_then(|oxm| oxm.number());
             let metadata = metadata.map(|it| format!(" metadata={it:#x}")).unwrap_or_default();
-            let told =
+            let packet_in =
                 packet_in(port, &format!("{:?}", p.reason), p.buffer_id, p.data, p.total_len);
-            format!("{told}{metadata}")
+            format!("{packet_in}{metadata}")
         }
         M13::FlowRemoved(r) => removed(
             &flowspace::Match::from_v13(&r.match_).unwrap(),

@@ -71,5 +71,5 @@ pub fn without_eleven(testbed: &mut Testbed, without: bool) {
         cut(maps.get_mut(&dpid).unwrap(), blue, 11);
     }
     testbed.set_maps(&maps, 2000..=tags.max(3999));
-    testbed.take_told();
+    testbed.take_received();
 }

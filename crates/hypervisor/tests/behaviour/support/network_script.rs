@@ -52,7 +52,7 @@ impl Testbed {
     #[track_caller]
     pub fn play(&mut self, script: &str) {
         let mut lines = Lines::new(self.version(1), script);
-        let seen = Seen { told: self.take_told(), ..Seen::default() };
+        let seen = Seen { received: self.take_received(), ..Seen::default() };
         let (sent, noted) = (Vec::new(), Default::default());
         let mut player = Player { testbed: self, seen, sent, noted, is_same: false };
         while let Some(line) = lines.next() {
@@ -107,7 +107,7 @@ impl Player<'_> {
                     "find" => self.testbed.find(tenant, head, second.parse().unwrap()),
                     _ => self.testbed.restart_front(tenant, head),
                 }
-                self.seen.told = self.testbed.take_told();
+                self.seen.received = self.testbed.take_received();
             }
             "refuses" => {
                 let faults = second.split_whitespace().map(|which| match which {
@@ -121,9 +121,9 @@ impl Player<'_> {
             }
             "wait" => {
                 self.testbed.wait(what.parse().unwrap());
-                let told = self.testbed.take_told();
-                let beside = is_same.then(|| self.testbed.all_told_beside());
-                self.take(Seen { told, ..Seen::default() }, beside, done);
+                let received = self.testbed.take_received();
+                let beside = is_same.then(|| self.testbed.all_messages_beside());
+                self.take(Seen { received, ..Seen::default() }, beside, done);
             }
             "note" => self.noted = [1, 2, 3].map(|switch| self.testbed.entries(switch)),
             "as" => {
@@ -141,10 +141,10 @@ impl Player<'_> {
             }
             _ if who.ends_with('<') => {
                 let (tenant, switch) = seat(who.trim_end_matches('<'));
-                let told = &mut self.seen.told;
-                let next = told.iter().position(|it| (it.0, it.1) == (tenant, switch));
-                let next = next.map(|at| told.remove(at).2).unwrap_or_default();
-                assert_eq!(next, what, "{told:?}\n{done}");
+                let received = &mut self.seen.received;
+                let next = received.iter().position(|it| (it.0, it.1) == (tenant, switch));
+                let next = next.map(|at| received.remove(at).2).unwrap_or_default();
+                assert_eq!(next, what, "{received:?}\n{done}");
             }
             _ => {
                 let (names, switches) = who.strip_suffix('>').unwrap().split_once('@').unwrap();
@@ -183,12 +183,14 @@ impl Player<'_> {
             "" => return,
             "same" => answer.to_owned(),
             hosts if hosts.contains('@') => format!("wire< {hosts}"),
-            told if UNASKED.iter().any(|it| told.starts_with(it)) => format!("{name}@{at}< {told}"),
+            message if UNASKED.iter().any(|it| message.starts_with(it)) => {
+                format!("{name}@{at}< {message}")
+            }
             error if error.starts_with("ERROR") => {
                 let type_ = request(self.testbed.version(switch), 7, what)[1];
                 format!("{name}@{at}< 7 {error} of type {type_} xid 7")
             }
-            told => format!("{name}@{at}< 7 {told}"),
+            reply => format!("{name}@{at}< 7 {reply}"),
         };
         self.step(&next, done);
     }

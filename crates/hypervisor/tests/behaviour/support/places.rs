@@ -28,7 +28,7 @@ pub struct Plan {
     pub big: Vec<u64>,
     /// Those of the links that have no way.
     pub cut: Vec<[(u64, u32); 2]>,
-    /// How it is told what is left of links.
+    /// The form in which the tenant's controllers get link labels.
     pub labels: Option<LabelForm>,
 }
 

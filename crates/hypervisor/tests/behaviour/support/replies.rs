@@ -2,7 +2,7 @@
 
 use super::{Seat, World};
 
-/// What the tenant is told, by the transaction ids from 1 on.
+/// The messages that the tenant's controller receives. The requests have the transaction ids from 1 on.
 pub fn at_once(world: &mut World, seat: Seat, all: &[&str]) -> Vec<String> {
     for (xid, words) in (1..).zip(all) {
         world.say(seat, xid, words);
@@ -11,7 +11,7 @@ pub fn at_once(world: &mut World, seat: Seat, all: &[&str]) -> Vec<String> {
     world.heard(seat)
 }
 
-/// Whether all is told before the reply to a barrier that was asked before it, and all that was asked after it, after.
+/// Whether the replies to all requests before a barrier come before the barrier's reply, and all other replies after it.
 pub fn is_divided(heard: &[String]) -> bool {
     let replies = heard.iter().filter_map(|it| it.split_once(' '));
     let replies = replies.filter_map(|(xid, it)| Some((xid.parse().ok()?, it)));

@@ -100,7 +100,7 @@ pub fn reached(
         _ => [2, 0, 0, 0, 0x77, 1],
     };
     let seen = testbed.send(tenant, switch, port, &frame(from, to));
-    assert_eq!(seen.told, [], "{port}");
+    assert_eq!(seen.received, [], "{port}");
     assert!(!seen.endless);
     let mut reached = Vec::new();
     for (whose, switch, port, bytes) in seen.delivered {
@@ -294,7 +294,7 @@ pub fn all_same(testbed: &mut Testbed, plan: &Plan, tenant: usize, note: &str) -
 
 #[track_caller]
 pub fn refuse(testbed: &mut Testbed, words: &str, error: &str) {
-    let told = testbed.say(RED, 1, words);
+    let received = testbed.say(RED, 1, words);
     let type_ = if words.starts_with("group") { 15 } else { 14 };
-    assert_eq!(told, [format!("7 ERROR {error} of type {type_} xid 7")], "{words}");
+    assert_eq!(received, [format!("7 ERROR {error} of type {type_} xid 7")], "{words}");
 }

@@ -145,8 +145,8 @@ pub fn listing() -> impl Strategy<Value = Case> {
     })
 }
 
-/// With rules of 1.0 that send by shared ports, of which those are accepted that say for whom packets are, and tell the controller of
-/// them as they came and as they have become.
+/// With rules of 1.0 that output to shared ports. Of these rules, those that match a destination are accepted. Some rules send a
+/// packet to the controller as it arrived and as it was changed.
 pub fn naming_v10() -> impl Strategy<Value = Case> {
     let output = prop::sample::select(vec![
         "flood",

@@ -47,7 +47,7 @@ pub struct Seen {
     /// `(tenant, physical switch, port of the tenant's)` and the frame.
     pub delivered: Vec<(usize, u64, u32, Vec<u8>)>,
     /// `(tenant, physical switch)` and the message in words.
-    pub told: Vec<(usize, u64, String)>,
+    pub received: Vec<(usize, u64, String)>,
     /// Whether a packet went round and round.
     pub endless: bool,
 }
@@ -55,14 +55,14 @@ pub struct Seen {
 impl Seen {
     pub fn sorted(mut self) -> Seen {
         self.delivered.sort();
-        self.told.sort();
+        self.received.sort();
         self
     }
 
     /// Joins the packets and messages that were seen later to these.
     pub fn and(mut self, later: Seen) -> Seen {
         self.delivered.extend(later.delivered);
-        self.told.extend(later.told);
+        self.received.extend(later.received);
         self.endless |= later.endless;
         self
     }
@@ -102,9 +102,9 @@ pub struct Testbed {
     /// Physical switch of each reference switch, and where each reference host is.
     reference_hosts: Vec<Vec<(u64, u32)>>,
     seen: Seen,
-    /// Messages that tenants were told, since one was asked for its counts.
+    /// The messages that tenants' controllers have received since the last request for port counters.
     raw: Vec<Vec<u8>>,
-    /// Cores that are not told what others ask them, nor others what they answer.
+    /// Switches whose cores get no requests and replies of other cores, and send none.
     deaf: BTreeSet<u64>,
     /// Tenants' ports that physical switches refuse, as their cores say.
     refused: BTreeMap<u64, Vec<(TenantId, u32)>>,
@@ -286,22 +286,22 @@ impl Testbed {
         switches_of(&self.plans[tenant])
     }
 
-    /// A tenant's controller says something to one of its switches; gives what it is told in answer.
+    /// A tenant's controller sends a request to one of its switches. Gives the messages that the controller then receives.
     pub fn say(&mut self, tenant: usize, switch: u64, words: &str) -> Vec<String> {
-        let before = self.seen.told.len();
+        let before = self.seen.received.len();
         self.speak(tenant, switch, words);
         self.cores.iter().for_each(has_words);
-        let told = self.seen.told.split_off(before);
-        told.into_iter().map(|(_, _, words)| words).collect()
+        let received = self.seen.received.split_off(before);
+        received.into_iter().map(|(_, _, words)| words).collect()
     }
 
     /// Several things, one behind the other without waiting for answers.
     pub fn say_together(&mut self, tenant: usize, switch: u64, all: &[&str]) -> Vec<String> {
-        let before = self.seen.told.len();
+        let before = self.seen.received.len();
         all.iter().for_each(|words| self.hand(tenant, switch, words));
         self.pump();
-        let told = self.seen.told.split_off(before);
-        told.into_iter().map(|(_, _, words)| words).collect()
+        let received = self.seen.received.split_off(before);
+        received.into_iter().map(|(_, _, words)| words).collect()
     }
 
     fn speak(&mut self, tenant: usize, switch: u64, words: &str) {
@@ -394,19 +394,19 @@ impl Testbed {
             seen.delivered.push((tenant, switch, port, bytes));
         }
         for (at, switch) in self.switches_of(tenant).into_iter().enumerate() {
-            let told = self.references[tenant].take_output(SwitchIndex(at), SessionId::MAIN);
-            let told = frames(&told).map(|frame| (tenant, switch, describe(&frame)));
-            seen.told.extend(told);
+            let output = self.references[tenant].take_output(SwitchIndex(at), SessionId::MAIN);
+            let received = frames(&output).map(|frame| (tenant, switch, describe(&frame)));
+            seen.received.extend(received);
         }
         seen.sorted()
     }
 
-    /// What tenants were told since it was asked last.
-    pub fn take_told(&mut self) -> Vec<(usize, u64, String)> {
-        std::mem::take(&mut self.seen.told)
+    /// The messages that tenants' controllers have received since the last call.
+    pub fn take_received(&mut self) -> Vec<(usize, u64, String)> {
+        std::mem::take(&mut self.seen.received)
     }
 
-    /// How often each of a tenant's groups is referred to, as it is told.
+    /// The reference count of each of a tenant's groups, as the tenant's controller receives it.
     pub fn references(&mut self, tenant: usize, switch: u64) -> Vec<(u32, u32)> {
         let seat = self.seats[&(tenant, switch)];
         let core = &mut self.cores[switch as usize - 1];
@@ -425,9 +425,9 @@ impl Testbed {
         for message in frames(&answers) {
             core.handle_switch_message(&message, Instant(self.now));
         }
-        let told = core.controller_outbox(seat).unwrap().as_slice().to_vec();
+        let received = core.controller_outbox(seat).unwrap().as_slice().to_vec();
         let mut references = Vec::new();
-        for message in frames(&told) {
+        for message in frames(&received) {
             let reply = openflow::v13::MultipartReply::parse(&message[8..]).unwrap();
             if let openflow::v13::MultipartReplyBody::Group(groups) = reply.body {
                 references.extend(groups.iter().map(|group| (group.group_id, group.ref_count)));
@@ -539,8 +539,8 @@ impl Testbed {
                 outbox.consume(bytes.len());
                 front.written(index, false);
                 self.raw.extend(frames(&bytes));
-                let told = frames(&bytes).map(|frame| (big.tenant, big.head, describe(&frame)));
-                self.seen.told.extend(told);
+                let received = frames(&bytes).map(|frame| (big.tenant, big.head, describe(&frame)));
+                self.seen.received.extend(received);
             }
         }
         moved
@@ -583,8 +583,8 @@ impl Testbed {
                 self.seats.iter().find(|(key, seat)| key.1 == at as u64 + 1 && **seat == index);
             let Some((&(tenant, switch), _)) = seat else { continue };
             self.raw.extend(frames(&bytes));
-            let told = frames(&bytes).map(|frame| (tenant, switch, describe(&frame)));
-            self.seen.told.extend(told);
+            let received = frames(&bytes).map(|frame| (tenant, switch, describe(&frame)));
+            self.seen.received.extend(received);
         }
         let outbox = core.switch_outbox();
         let bytes = outbox.as_slice().to_vec();

@@ -16,8 +16,8 @@ impl Testbed {
             return Vec::new();
         }
         let mut groups = BTreeMap::<u32, (bool, BTreeSet<u32>)>::new();
-        for told in self.ask_switch(switch, "stats group_desc") {
-            let reply = MultipartReply::parse(&told[8..]).unwrap();
+        for message in self.ask_switch(switch, "stats group_desc") {
+            let reply = MultipartReply::parse(&message[8..]).unwrap();
             let MultipartReplyBody::GroupDesc(all) = reply.body else { continue };
             for group in all {
                 let said = groups.entry(group.group_id).or_default();
@@ -25,8 +25,8 @@ impl Testbed {
             }
         }
         let mut unsure = Vec::new();
-        for told in self.ask_switch(switch, "stats flow") {
-            let reply = MultipartReply::parse(&told[8..]).unwrap();
+        for message in self.ask_switch(switch, "stats flow") {
+            let reply = MultipartReply::parse(&message[8..]).unwrap();
             let MultipartReplyBody::Flow(all) = reply.body else { continue };
             for flow in all.iter().filter(|it| it.match_.get(OxmField::IN_PORT).is_none()) {
                 let mut said = (false, BTreeSet::new());
@@ -45,7 +45,7 @@ impl Testbed {
                     open.extend(named.into_iter().flat_map(|it| it.1.iter().copied()));
                 }
                 if is_back {
-                    unsure.push(format!("{flow:?} of {}", describe(&told)));
+                    unsure.push(format!("{flow:?} of {}", describe(&message)));
                 }
             }
         }

@@ -15,7 +15,7 @@ impl Testbed {
         self.wait(1);
         self.counted_at_once(tenant, switch, port).unwrap_or_else(|| {
             self.wait(1);
-            self.count_told(switch).expect("no answer")
+            self.take_counters(switch).expect("no answer")
         })
     }
 
@@ -29,21 +29,21 @@ impl Testbed {
         let answer = reference.take_output(at, SessionId::MAIN);
         self.raw = frames(&answer).collect();
         self.raw.retain(|frame| matches!((version, frame[1]), (Version::V1_0, 17) | (_, 19)));
-        self.count_told(switch).and_then(|told| told.0).expect("a count")
+        self.take_counters(switch).and_then(|counted| counted.0).expect("a count")
     }
 
-    /// What it is told without time passing, if it is.
+    /// The counters in the reply, if the reply comes before time passes.
     pub fn counted_at_once(&mut self, tenant: usize, switch: u64, port: u32) -> Option<Counted> {
         self.raw.clear();
         let port = if port == super::LOCAL { "local".to_owned() } else { port.to_string() };
         self.speak(tenant, switch, &format!("stats port port={port}"));
-        self.count_told(switch)
+        self.take_counters(switch)
     }
 
-    fn count_told(&mut self, switch: u64) -> Option<Counted> {
-        let told = std::mem::take(&mut self.raw);
-        let message = told.first()?.get(8..).unwrap();
-        assert_eq!(told.len(), 1);
+    fn take_counters(&mut self, switch: u64) -> Option<Counted> {
+        let messages = std::mem::take(&mut self.raw);
+        let message = messages.first()?.get(8..).unwrap();
+        assert_eq!(messages.len(), 1);
         let one = |packets, bytes| (packets != u64::MAX).then_some((packets, bytes));
         if self.version(switch) == Version::V1_0 {
             let reply = openflow::v10::StatsReply::parse(message).unwrap();
@@ -84,13 +84,13 @@ impl Testbed {
         self.pump();
     }
 
-    /// A core is told what has come in on another switch: by port, packets and bytes.
+    /// A core gets the received counters of another switch: by port, packets and bytes.
     pub fn report_counts(&mut self, to: u64, from: u64, tenant: usize, ports: &[(u32, u64, u64)]) {
         let received = ports.iter().map(|&(port, packets, bytes)| (port, Count { packets, bytes }));
         let tenant = TenantId(tenant as u16 + 1);
         let counts = Counts { tenant, received: Some(received.collect()) };
         let now = Instant(self.now);
-        self.cores[to as usize - 1].handle_counts_told(from, counts, now);
+        self.cores[to as usize - 1].handle_counters_reply(from, counts, now);
     }
 
     /// How many quarters of a second have begun.
@@ -113,12 +113,12 @@ impl Testbed {
     pub(super) fn take_event(&mut self, from: u64, event: Event) -> bool {
         let (now, is_deaf) = (Instant(self.now), |dpid| self.deaf.contains(&dpid));
         match event {
-            Event::AskCounts { of, tenant } if !is_deaf(of) && !is_deaf(from) => {
-                self.cores[of as usize - 1].handle_counts_asked(tenant, from, now);
+            Event::CountersRequest { of, tenant } if !is_deaf(of) && !is_deaf(from) => {
+                self.cores[of as usize - 1].handle_counters_request(tenant, from, now);
                 true
             }
-            Event::TellCounts { to, counts } if !is_deaf(to) && !is_deaf(from) => {
-                self.cores[to as usize - 1].handle_counts_told(from, counts, now);
+            Event::CountersReply { to, counts } if !is_deaf(to) && !is_deaf(from) => {
+                self.cores[to as usize - 1].handle_counters_reply(from, counts, now);
                 true
             }
             Event::RefusedPorts(ports) => {

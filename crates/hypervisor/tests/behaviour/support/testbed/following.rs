@@ -39,21 +39,21 @@ impl Testbed {
         self.pump();
     }
 
-    /// What the switch that a tenant believes to have tells it because time has passed.
-    pub fn told_beside(&mut self, tenant: usize, switch: u64) -> Vec<String> {
+    /// The messages that a switch of the tenant's reference network sends to the controller because time has passed.
+    pub fn messages_beside(&mut self, tenant: usize, switch: u64) -> Vec<String> {
         let at = reference_index(&self.plans[tenant], switch);
         self.references[tenant].tick(self.now);
-        let told = self.references[tenant].take_output(at, SessionId::MAIN);
-        frames(&told).map(|frame| describe(&frame)).collect()
+        let output = self.references[tenant].take_output(at, SessionId::MAIN);
+        frames(&output).map(|frame| describe(&frame)).collect()
     }
 
-    /// The same of all switches of all tenants.
-    pub fn all_told_beside(&mut self) -> Seen {
+    /// The same for all switches of all tenants.
+    pub fn all_messages_beside(&mut self) -> Seen {
         let mut seen = Seen::default();
         for tenant in 0..self.plans.len() {
             for switch in self.switches_of(tenant) {
-                let told = self.told_beside(tenant, switch).into_iter();
-                seen.told.extend(told.map(|words| (tenant, switch, words)));
+                let messages = self.messages_beside(tenant, switch).into_iter();
+                seen.received.extend(messages.map(|words| (tenant, switch, words)));
             }
         }
         seen
@@ -79,9 +79,9 @@ impl Testbed {
                 let switch = plan.head(switch);
                 let reference = self.references[tenant].switch_mut(index).unwrap();
                 reference.set_link(port, !plan.cut.contains(link));
-                let told = self.references[tenant].take_output(index, SessionId::MAIN);
-                let told = frames(&told).map(|frame| (tenant, switch, describe(&frame)));
-                beside.told.extend(told);
+                let output = self.references[tenant].take_output(index, SessionId::MAIN);
+                let received = frames(&output).map(|frame| (tenant, switch, describe(&frame)));
+                beside.received.extend(received);
             }
         }
         [seen, beside]

@@ -95,7 +95,7 @@ impl Testbed {
         self.pass_a_quarter();
     }
 
-    /// Errors that the front of a big switch has been told since it is there.
+    /// The number of errors that the front of a big switch has received since it started.
     pub fn errors_to_front(&mut self, tenant: usize, head: u64) -> u64 {
         const ERROR: usize = 1;
         let front = self.big(tenant, head).and_then(|big| big.front.as_ref());

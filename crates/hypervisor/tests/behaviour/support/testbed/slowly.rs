@@ -24,10 +24,10 @@ impl Testbed {
         }
     }
 
-    /// All do what is left; gives what controllers were told since that was asked last.
+    /// All switches do their remaining work. Gives the messages that controllers have received since the last call.
     pub fn answer_all(&mut self) -> Vec<String> {
         self.pump();
-        self.take_told().into_iter().map(|(_, _, words)| words).collect()
+        self.take_received().into_iter().map(|(_, _, words)| words).collect()
     }
 
     /// A member that was lost comes back, and is given what it should hold. The others do nothing.
