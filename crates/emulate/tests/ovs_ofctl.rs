@@ -147,7 +147,10 @@ fn openflow_13() {
         "add-group",
         "group_id=2,type=select,bucket=weight:1,output:2,bucket=weight:3,output:3",
     ]);
-    ofctl.run_silently(&["add-meter", "meter=1,kbps,burst,bands=type=drop,rate=1000,burst_size=100"]);
+    ofctl.run_silently(&[
+        "add-meter",
+        "meter=1,kbps,burst,bands=type=drop,rate=1000,burst_size=100",
+    ]);
     let rules = [
         "table=0,cookie=0x1,priority=10,udp,actions=write_metadata:0x5/0xff,goto_table:1",
         "table=1,cookie=0x2,priority=10,metadata=0x5/0xff,actions=meter:1,group:1",

@@ -409,7 +409,11 @@ fn ports_obey_port_mod_and_report_their_state() {
             advertise: openflow::v10::PortFeatures::NONE,
         };
         send(peer, Message::PortMod(body));
-        assert_eq!(peer.frames(), [[0u8; 0]; 0], "a controller gets no PORT_STATUS for its own PORT_MOD");
+        assert_eq!(
+            peer.frames(),
+            [[0u8; 0]; 0],
+            "a controller gets no PORT_STATUS for its own PORT_MOD"
+        );
     };
     for (port, bits) in [(2, 1 << 0), (2, 1 << 5), (1, 1 << 0), (1, 1 << 2)] {
         set(&mut peer, port, bits);

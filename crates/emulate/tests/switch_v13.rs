@@ -85,7 +85,10 @@ fn set(field: OxmField, value: &[u8]) -> Action<'_> {
 fn flow(peer: &mut Peer, base: FlowMod<'_>, match_: &MatchBuf, instructions: &[Instruction<'_>]) {
     let instructions = ListBuf::from(instructions);
     let match_ = match_.as_match();
-    send_without_reply(peer, Message::FlowMod(FlowMod { match_, instructions: instructions.as_list(), ..base }));
+    send_without_reply(
+        peer,
+        Message::FlowMod(FlowMod { match_, instructions: instructions.as_list(), ..base }),
+    );
 }
 
 /// An entry of table 0 that applies actions.
@@ -134,8 +137,11 @@ fn a_miss_is_dropped_unless_an_entry_says_otherwise() {
     assert_eq!((packet_in.match_.in_port(), packet_in.data), (Some(PortNo(3)), &packet()[..40]));
     assert_ne!(packet_in.buffer_id, NO_BUFFER);
     let release = ListBuf::from([output(2)]);
-    let body =
-        PacketOut { buffer_id: packet_in.buffer_id, actions: release.as_list(), ..PacketOut::default() };
+    let body = PacketOut {
+        buffer_id: packet_in.buffer_id,
+        actions: release.as_list(),
+        ..PacketOut::default()
+    };
     let outcome = send_without_reply(&mut peer, Message::PacketOut(body));
     assert_eq!((ports(&outcome), &outcome.sent[0].frame), (vec![2], &packet()));
     assert_eq!(refused(&mut peer, Message::PacketOut(body)), code::BAD_REQUEST_BUFFER_EMPTY);
@@ -260,7 +266,11 @@ fn a_ttl_that_runs_out_goes_to_the_controller_that_asked() {
     peer.switch.set_port_up(1, false, &mut peer.out);
     let frames = peer.frames();
     let (_, Message::PacketIn(packet_in)) = Message::parse(&frames[0]).unwrap() else { panic!() };
-    assert_eq!((packet_in.reason.0, frames.len()), (2, 1), "and of the port it did not want to hear");
+    assert_eq!(
+        (packet_in.reason.0, frames.len()),
+        (2, 1),
+        "and of the port it did not want to hear"
+    );
 }
 
 fn group_mod(command: GroupModCommand, type_: GroupType, group_id: u32) -> GroupMod<'static> {
@@ -371,7 +381,10 @@ fn groups_of_all_types_forward() {
     });
     let chained = Message::GroupMod(group_mod(GroupModCommand::DELETE, GroupType::ALL, 1));
     assert_eq!(refused(&mut peer, chained), code::GROUP_MOD_FAILED_CHAINED_GROUP);
-    send_without_reply(&mut peer, Message::GroupMod(group_mod(GroupModCommand::DELETE, GroupType::ALL, 4)));
+    send_without_reply(
+        &mut peer,
+        Message::GroupMod(group_mod(GroupModCommand::DELETE, GroupType::ALL, 4)),
+    );
     assert_eq!(peer.switch.flow_count(), 0, "its entry went with the group");
     send_without_reply(
         &mut peer,

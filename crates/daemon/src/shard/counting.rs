@@ -21,7 +21,9 @@ impl Shard {
         let Some(&at) = self.by_dpid.get(&counting.switch()) else { return };
         let Some(Some(session)) = self.sessions.get_mut(at) else { return };
         match counting {
-            Counting::Ask { tenant, by, .. } => session.core.handle_counters_request(tenant, by, now),
+            Counting::Ask { tenant, by, .. } => {
+                session.core.handle_counters_request(tenant, by, now)
+            }
             Counting::Tell { counts, from, .. } => {
                 session.core.handle_counters_reply(from, counts, now);
             }

@@ -18,7 +18,10 @@ fn refused(testbed: &mut Testbed, words: &str) -> (RefusedBy, Option<u64>, Reaso
     let version = testbed.version(1);
     let (before, at_members) = testbed.errors_counted(RED, 1);
     let received = testbed.say(RED, 1, words);
-    assert!(received.len() == 1 && received[0].starts_with("7 ERROR"), "{version:?} {words}: {received:?}");
+    assert!(
+        received.len() == 1 && received[0].starts_with("7 ERROR"),
+        "{version:?} {words}: {received:?}"
+    );
     let counted = (before + 1, at_members);
     assert_eq!(testbed.errors_counted(RED, 1), counted, "{version:?} {words}");
     let refusal = testbed.last_refusal(RED, 1).expect("a refusal");

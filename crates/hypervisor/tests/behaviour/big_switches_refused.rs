@@ -14,7 +14,10 @@ fn an_entry_that_is_refused_twice_stands_nowhere() {
             let mut testbed = testbed(version);
             let before = everything(&testbed);
             let received = testbed.say_together(0, 1, &[add, second]);
-            assert!(received.iter().all(|it| it.starts_with("7 ERROR")), "{version:?}: {received:?}");
+            assert!(
+                received.iter().all(|it| it.starts_with("7 ERROR")),
+                "{version:?}: {received:?}"
+            );
             assert_eq!(everything(&testbed), before, "{version:?} {second}");
         }
         for member in [1, 2, 3] {
@@ -58,7 +61,10 @@ fn an_entry_that_is_deleted_behind_a_refused_change_stays_deleted() {
         let changes = ["flow modify match=ip actions=output:9", "flow delete match="];
         let received = testbed.say_together(0, 1, &changes);
         assert_eq!(received.len(), 2, "{version:?}: {received:?}");
-        assert!(received.iter().any(|it| it.starts_with("FLOW_REMOVED")), "{version:?}: {received:?}");
+        assert!(
+            received.iter().any(|it| it.starts_with("FLOW_REMOVED")),
+            "{version:?}: {received:?}"
+        );
         assert_eq!(everything(&testbed), before, "{version:?}");
     }
 }
@@ -103,8 +109,16 @@ fn ports_are_configured_by_no_change_that_is_refused() {
             assert_eq!(received.len(), 2, "{version:?}: {received:?}");
             let asked = if version == Version::V1_0 { "features" } else { "stats port_desc" };
             let received = testbed.say(0, 1, asked);
-            assert_eq!(received[0].contains("4:0x4"), config == ":0x4", "{version:?}: {received:?}");
-            assert_eq!(received[0].matches(":0x").count(), config.matches(':').count(), "{received:?}");
+            assert_eq!(
+                received[0].contains("4:0x4"),
+                config == ":0x4",
+                "{version:?}: {received:?}"
+            );
+            assert_eq!(
+                received[0].matches(":0x").count(),
+                config.matches(':').count(),
+                "{received:?}"
+            );
             say(&mut testbed, "flow add match=ip prio=5 actions=output:2");
             let at_four = if config.is_empty() { vec![2] } else { Vec::new() };
             assert_eq!(reached(&mut testbed), [vec![2], vec![], vec![2], at_four], "{version:?}");

@@ -32,7 +32,10 @@ fn what_is_added_before_a_way_back_is_refused_stands() {
         let [others @ .., last] = &received[..] else { panic!("{version:?}") };
         assert!(last.starts_with("11 ERROR"), "{version:?}: {received:?}");
         // The state before both changes is lost where a member refuses the restoration before the second change comes.
-        assert!(others.iter().all(|it| it.starts_with("FLOW_REMOVED")), "{version:?}: {received:?}");
+        assert!(
+            others.iter().all(|it| it.starts_with("FLOW_REMOVED")),
+            "{version:?}: {received:?}"
+        );
         assert_eq!(reached(&mut testbed), to(2), "{version:?}");
     }
 }
@@ -153,7 +156,11 @@ fn what_a_member_refuses_when_it_comes_stays_on_the_others() {
         testbed.take_received();
         let received = testbed.say(0, 1, "flow modify_strict match=ip prio=5 actions=output:3");
         let at = if version == Version::V1_0 { 4 } else { 3 };
-        assert_eq!(received.len(), usize::from(version == Version::V1_0), "{version:?}: {received:?}");
+        assert_eq!(
+            received.len(),
+            usize::from(version == Version::V1_0),
+            "{version:?}: {received:?}"
+        );
         for _ in 0..6 {
             testbed.wait(2);
             testbed.send(0, 1, 1, &packet("10.0.0.1>10.0.0.2"));
@@ -273,7 +280,12 @@ fn refusals() -> impl Strategy<Value = [Vec<u32>; 3]> {
 
 /// The possible destinations of packets after the changes that were not refused. There is no destination where no entry
 /// was.
-fn possible(version: Version, before: Option<u32>, steps: &[Step], received: &[String]) -> Possible {
+fn possible(
+    version: Version,
+    before: Option<u32>,
+    steps: &[Step],
+    received: &[String],
+) -> Possible {
     let mut at = Possible::from([before]);
     for (xid, (words, _)) in (10..).zip(steps) {
         let is_refused = received.iter().any(|it| it.starts_with(&format!("{xid} ERROR")));

@@ -12,7 +12,8 @@ const LINK: [(u64, u32); 2] = [(1, 10), (2, 10)];
 /// The messages that red gets from its first switch on the testbed, and from its own switch beside the testbed: those since
 /// the last call, and the reply.
 fn messages_of_both(testbed: &mut Testbed, words: &str) -> Vec<String> {
-    let mut received: Vec<String> = testbed.take_received().into_iter().map(|(.., words)| words).collect();
+    let mut received: Vec<String> =
+        testbed.take_received().into_iter().map(|(.., words)| words).collect();
     let mut beside = testbed.messages_beside(RED, 1);
     received.sort();
     beside.sort();
@@ -50,13 +51,20 @@ fn they_end_when_their_time_is_over() {
                 let rule = format!("flow add {rule} {times} flags=rem cookie=7 actions=output:2");
                 assert_eq!(messages_of_both(&mut testbed, &rule), [""; 0]);
             }
-            messages_of_both(&mut testbed, "flow add prio=9 match=in_port=10 idle=1 actions=output:2");
+            messages_of_both(
+                &mut testbed,
+                "flow add prio=9 match=in_port=10 idle=1 actions=output:2",
+            );
             testbed.wait(end - 1);
             assert!(messages_of_both(&mut testbed, "stats flow").join("").contains("cookie=0x7"));
             testbed.wait(1);
             let received = messages_of_both(&mut testbed, "stats flow");
             let ends = received.iter().filter(|words| words.contains(reason)).count();
-            assert_eq!((ends, received.len()), (UNPLACED.len(), UNPLACED.len() + 1), "{received:?}");
+            assert_eq!(
+                (ends, received.len()),
+                (UNPLACED.len(), UNPLACED.len() + 1),
+                "{received:?}"
+            );
             testbed.wait(20);
             assert_eq!(messages_of_both(&mut testbed, "stats flow"), ["7 STATS flow"]);
         }
@@ -174,7 +182,9 @@ fn they_are_copies_of_entries_of_big_switches() {
             assert_eq!(testbed.take_received(), []);
             testbed.wait(3);
             let received = testbed.take_received();
-            let [(RED, _, words)] = &received[..] else { panic!("{version:?} {rule}: {received:?}") };
+            let [(RED, _, words)] = &received[..] else {
+                panic!("{version:?} {rule}: {received:?}")
+            };
             assert!(words.contains("IDLE_TIMEOUT n=4"), "{words}");
             assert_eq!(testbed.say(RED, 1, "stats flow"), ["7 STATS flow"]);
         }

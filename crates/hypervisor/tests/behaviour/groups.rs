@@ -32,7 +32,11 @@ fn each_kind_sends_into_links_on_one_port_from_each_of_them() {
         for question in ["stats group", "stats group_desc", "stats flow", "stats flow out_group=1"]
         {
             let received = testbed.say(BLUE, 1, question);
-            assert_eq!(received, testbed.say_beside(BLUE, 1, question), "{kind} {buckets} {question}");
+            assert_eq!(
+                received,
+                testbed.say_beside(BLUE, 1, question),
+                "{kind} {buckets} {question}"
+            );
             assert!(received[0].len() > "7 STATS group_desc".len(), "{received:?}");
         }
         assert_eq!(testbed.say(BLUE, 1, "stats group id=1"), testbed.say(BLUE, 1, "stats group"));

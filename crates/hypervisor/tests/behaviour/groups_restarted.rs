@@ -345,8 +345,15 @@ fn a_group_that_cannot_have_its_copies_is_lost_with_what_uses_it() {
     world.advance(11_000_000_000);
     world.say(blue, 9, "stats group_desc");
     let received = world.heard(blue);
-    assert!(received.contains(&"FLOW_REMOVED prio=5 any cookie=0x0 DELETE n=0".to_owned()), "{received:?}");
-    assert_eq!(received.last().unwrap(), "9 STATS group_desc 9:", "what is as it has to be is left");
+    assert!(
+        received.contains(&"FLOW_REMOVED prio=5 any cookie=0x0 DELETE n=0".to_owned()),
+        "{received:?}"
+    );
+    assert_eq!(
+        received.last().unwrap(),
+        "9 STATS group_desc 9:",
+        "what is as it has to be is left"
+    );
     assert_eq!(world.tenant_flows(), [""; 0]);
     assert_eq!(world.core.tenants().map(|it| it.flows).collect::<Vec<_>>(), [0, 0]);
     // What could not even be deleted goes with the next connection.

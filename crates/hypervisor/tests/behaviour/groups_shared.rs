@@ -58,7 +58,11 @@ fn buckets_that_write_a_hosts_address_send_to_it_and_others_are_refused() {
             all_same(&mut testbed, &plan(tenant), tenant, buckets);
             for question in ["stats group", "stats group_desc", "stats flow"] {
                 let received = testbed.say(tenant, 1, question);
-                assert_eq!(received, testbed.say_beside(tenant, 1, question), "{buckets} {question}");
+                assert_eq!(
+                    received,
+                    testbed.say_beside(tenant, 1, question),
+                    "{buckets} {question}"
+                );
             }
         }
     }

@@ -49,7 +49,8 @@ fn a_group_stays_when_one_that_it_watches_goes() {
         }
         // It can be written again, but not so that it watches a port or group that does not exist.
         let mut testbed = watching(&plans, tenant, &gone);
-        let received = testbed.say(tenant, 1, "group modify id=4 type=ff buckets=g1@output:1").join("");
+        let received =
+            testbed.say(tenant, 1, "group modify id=4 type=ff buckets=g1@output:1").join("");
         assert!(received.contains("OFPGMFC_BAD_WATCH"), "{received}");
         both_say(&mut testbed, tenant, 1, "group modify id=4 type=ff buckets=g2@output:1");
         is_the_same(&mut testbed, tenant, &plans);

@@ -387,7 +387,9 @@ fn an_entry_of_a_network_ends_when_it_is_idle_at_every_port() {
             assert_eq!(testbed.take_received(), []);
             testbed.wait(2);
             let received = testbed.take_received();
-            let [(_, _, words)] = &received[..] else { panic!("{version:?} {ports:?}: {received:?}") };
+            let [(_, _, words)] = &received[..] else {
+                panic!("{version:?} {ports:?}: {received:?}")
+            };
             assert!(words.contains(&format!("IDLE_TIMEOUT n={packets}")), "{words}");
             testbed.wait(9);
             assert_eq!(testbed.take_received(), []);

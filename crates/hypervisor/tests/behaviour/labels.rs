@@ -122,7 +122,11 @@ fn a_form_of_the_other_version_changes_nothing() {
         (Version::V1_0, None),
     ] {
         let (mut world, red, blue) = world(version, form);
-        assert_eq!(report_labels(&mut world, red, blue), [Vec::<Vec<u8>>::new(), Vec::new()], "{form:?}");
+        assert_eq!(
+            report_labels(&mut world, red, blue),
+            [Vec::<Vec<u8>>::new(), Vec::new()],
+            "{form:?}"
+        );
     }
 }
 

@@ -165,7 +165,10 @@ fn entries_follow_the_version_of_the_other_end() {
     // The entry for frames with a tag cannot stay, and the tenant's controller gets FLOW_REMOVED.
     let received = testbed.take_received();
     assert_eq!(received.len(), 1, "{received:?}");
-    assert!(received[0].2.starts_with("FLOW_REMOVED") && received[0].2.contains("prio=9"), "{received:?}");
+    assert!(
+        received[0].2.starts_with("FLOW_REMOVED") && received[0].2.contains("prio=9"),
+        "{received:?}"
+    );
     for (tag, crosses) in [("", true), ("vlan5:", false), ("vlan9:", false)] {
         let seen = testbed.send(1, 1, 1, &frame(tag));
         assert_eq!(seen.delivered.len(), usize::from(crosses), "{tag}: {seen:?}");

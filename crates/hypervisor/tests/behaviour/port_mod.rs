@@ -364,7 +364,10 @@ fn a_port_of_many_hosts_is_configured_as_a_whole() {
                 frame[6..12].copy_from_slice(&host(tenant, n));
                 let seen = testbed.send(tenant, 1, 2, &frame);
                 let passes = seen.delivered == [(tenant, 1, 1, frame.clone())];
-                assert!(passes || seen.delivered.is_empty() && seen.received.is_empty(), "{seen:?}");
+                assert!(
+                    passes || seen.delivered.is_empty() && seen.received.is_empty(),
+                    "{seen:?}"
+                );
                 usize::from(passes)
             });
             all.sum::<usize>()

@@ -67,7 +67,9 @@ fn network(mut testbed: Testbed, tenant: usize, requests: &[&str]) -> CheckAndTe
     }
     testbed.say(tenant, 1, refused);
     let none = (Reason::ByCode, "nothing is refused".to_owned());
-    testbed.last_refusal(tenant, 1).map_or(none, |refusal| check_and_text(&refusal, testbed.version(1)))
+    testbed
+        .last_refusal(tenant, 1)
+        .map_or(none, |refusal| check_and_text(&refusal, testbed.version(1)))
 }
 
 fn of_two(version: Version, requests: &[&str]) -> CheckAndText {

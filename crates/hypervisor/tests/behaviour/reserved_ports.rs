@@ -62,7 +62,11 @@ fn local_is_a_port_like_any() {
                 assert!(to.delivered.iter().any(is_local), "{version:?} {frame}: {to:?}");
             }
             let from = same(&mut testbed, tenant, at, LOCAL, &packet("10.0.0.1>10.0.0.2"));
-            assert_eq!((from.delivered.len(), from.received.len()), (1, 1), "{version:?}: {from:?}");
+            assert_eq!(
+                (from.delivered.len(), from.received.len()),
+                (1, 1),
+                "{version:?}: {from:?}"
+            );
             assert!(from.received[0].2.contains(&format!("PACKET_IN {number} ")), "{from:?}");
             let back = same(&mut testbed, tenant, at, LOCAL, &packet("10.0.0.2>10.0.0.1"));
             assert!(back.delivered.len() >= 2, "{version:?}: {back:?}");

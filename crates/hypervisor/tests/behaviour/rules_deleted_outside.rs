@@ -75,6 +75,9 @@ fn what_is_deleted_again_and_again_ends() {
         // The controller gets FLOW_REMOVED when the last counters come, or when Weir does not wait for them any longer.
         world.advance(10_000_000_000);
         let received = world.heard(red);
-        assert!(received.iter().any(|it| it.starts_with("FLOW_REMOVED")), "{version:?}: {received:?}");
+        assert!(
+            received.iter().any(|it| it.starts_with("FLOW_REMOVED")),
+            "{version:?}: {received:?}"
+        );
     }
 }

@@ -70,7 +70,11 @@ fn what_names_its_destination_is_served_and_all_else_refused() {
             all_same(&mut testbed, &plan(tenant), tenant, actions);
             for question in ["stats flow", "stats aggregate", "stats group"] {
                 let received = testbed.say(tenant, 1, question);
-                assert_eq!(received, testbed.say_beside(tenant, 1, question), "{actions} {question}");
+                assert_eq!(
+                    received,
+                    testbed.say_beside(tenant, 1, question),
+                    "{actions} {question}"
+                );
             }
         }
     }

@@ -229,7 +229,10 @@ fn groups_and_meters_are_divided_by_weight() {
     }
     let received = world.heard(red);
     assert_eq!(received.len(), 2, "{received:?}");
-    assert!(received[0].contains("OUT_OF_GROUPS") && received[1].contains("OUT_OF_METERS"), "{received:?}");
+    assert!(
+        received[0].contains("OUT_OF_GROUPS") && received[1].contains("OUT_OF_METERS"),
+        "{received:?}"
+    );
     // Groups of other types have room of their own; a group that becomes one of a full type has none.
     world.say(red, 200, "group add id=50 type=all buckets=output:1");
     world.say(red, 201, "group modify id=1 type=select buckets=output:2");
@@ -262,8 +265,16 @@ fn a_tenants_own_limits_of_groups_and_meters_hold_where_shares_are_larger() {
         world.say(red, 100 + n, &format!("meter add id={n} rate=1000"));
     }
     let received = world.heard(red);
-    assert_eq!(received.iter().filter(|it| it.contains("OUT_OF_GROUPS")).count(), 1, "{received:?}");
-    assert_eq!(received.iter().filter(|it| it.contains("OUT_OF_METERS")).count(), 2, "{received:?}");
+    assert_eq!(
+        received.iter().filter(|it| it.contains("OUT_OF_GROUPS")).count(),
+        1,
+        "{received:?}"
+    );
+    assert_eq!(
+        received.iter().filter(|it| it.contains("OUT_OF_METERS")).count(),
+        2,
+        "{received:?}"
+    );
 }
 
 /// The values in the only reply to a request of OpenFlow 1.3.

@@ -429,7 +429,10 @@ pub fn agree(versions: Versions, plans: &[Plan], case: &Case) -> Result<(), Test
         let is_rule = testbed.version(head) == Version::V1_3 && words.starts_with("flow");
         if is_rule && sends_by_merged_set(words) {
             // A big switch has nobody check what is not there.
-            prop_assert!(received.len() == 1 || !words.starts_with("flow add"), "{words}: {received:?}");
+            prop_assert!(
+                received.len() == 1 || !words.starts_with("flow add"),
+                "{words}: {received:?}"
+            );
             if received.len() == 1 {
                 continue;
             }
