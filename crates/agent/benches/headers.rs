@@ -21,7 +21,7 @@ fn main() {
 
     let mut builder = DatagramBuilder::new(origin, 100.0);
     let mut datagrams = Vec::new();
-    told("written as sFlow", || {
+    timed("written as sFlow", || {
         for frame in each() {
             if builder.is_full_for(frame.len())
                 && let Some(bytes) = builder.finish(0)
@@ -37,7 +37,7 @@ fn main() {
     let sink = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     let address = sink.local_addr().expect("its address");
     let mut exporter = Exporter::new(address, origin, 100.0).expect("an exporter");
-    told("written and sent over UDP", || {
+    timed("written and sent over UDP", || {
         each().for_each(|frame| exporter.add(frame, 1514));
         exporter.flush();
     });
@@ -45,7 +45,7 @@ fn main() {
 
     let mut collector = Collector::new(Vec::new(), Limits::default());
     let per_datagram = 7;
-    told("read and added up by the collector", || {
+    timed("read and added up by the collector", || {
         for bytes in datagrams.iter().cycle().take(HEADERS / per_datagram) {
             collector.add(bytes).expect("our own datagrams");
         }
@@ -53,7 +53,7 @@ fn main() {
     println!("  {} samples", collector.total().samples);
 }
 
-fn told(what: &str, work: impl FnOnce()) {
+fn timed(what: &str, work: impl FnOnce()) {
     let start = Instant::now();
     work();
     let rate = HEADERS as f64 / start.elapsed().as_secs_f64();

@@ -307,12 +307,12 @@ mod tests {
         builder.finish(1).unwrap().to_vec()
     }
 
-    fn told(rows: &[Row]) -> Vec<(String, u64, f64)> {
+    fn summaries(rows: &[Row]) -> Vec<(String, u64, f64)> {
         rows.iter().map(|row| (row.name.clone(), row.samples, row.packets.total)).collect()
     }
 
     #[test]
-    fn samples_are_scaled_up_and_told_apart() {
+    fn samples_are_scaled_up_and_summed_by_agent_tenant_and_flow() {
         let origin = Origin { agent: [10, 0, 0, 1].into(), sub_agent: 2, interface: 1 };
         let mut builder = DatagramBuilder::new(origin, 2.5);
         let tenant = |name: &str, network: [u8; 4], prefix| Tenant {
@@ -335,12 +335,12 @@ mod tests {
         let other = Origin { sub_agent: 9, ..origin };
         collector.add(&datagram(&mut DatagramBuilder::new(other, 1.0), &frames[..1])).unwrap();
         assert_eq!(
-            told(&collector.agents()),
+            summaries(&collector.agents()),
             [("10.0.0.1/2".into(), 8, 20.0), ("others".into(), 1, 1.0)]
         );
         assert_eq!(collector.tenants()[2].name, "others");
         assert_eq!(
-            told(&collector.tenants()).iter().map(|row| row.1).collect::<Vec<_>>(),
+            summaries(&collector.tenants()).iter().map(|row| row.1).collect::<Vec<_>>(),
             [5, 2, 2]
         );
         let flows = collector.flows(1);

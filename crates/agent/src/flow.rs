@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn flows_are_told_apart() {
+    fn each_flow_has_its_own_key() {
         let mut v6 = vec![0x60, 0, 0, 0, 0, 20, 17, 64];
         v6.extend([0; 15].iter().chain(&[1]).chain(&[0; 15]).chain(&[2]).chain(&[0, 53, 4, 0]));
         for (frame, expected) in [
@@ -120,8 +120,8 @@ mod tests {
             (frame(&[], 0x0806, &[0; 28]), None),
             (vec![], None),
         ] {
-            let told = FlowKey::of(&frame).map(|key| key.to_string());
-            assert_eq!(told.as_deref(), expected, "{frame:?}");
+            let text = FlowKey::of(&frame).map(|key| key.to_string());
+            assert_eq!(text.as_deref(), expected, "{frame:?}");
         }
     }
 

@@ -135,7 +135,7 @@ impl Shaper {
     pub fn set_ceiling(&mut self, destination: usize, most: Bandwidth) -> Result<()> {
         let place = self.place(FIRST + destination as u32, VNIC);
         let rates = self.rates(most);
-        self.told("change a class of", change_class(place, rates))
+        self.request("change a class of", change_class(place, rates))
     }
 
     /// The counters of each destination, in the order of the list.
@@ -180,7 +180,7 @@ impl Shaper {
     /// [`Error::Shaping`] when the kernel refuses.
     pub fn remove(&mut self) -> Result<()> {
         match self.leftover()? {
-            Some(qdisc) => self.told("remove the shaper of", delete_qdisc(qdisc.place)),
+            Some(qdisc) => self.request("remove the shaper of", delete_qdisc(qdisc.place)),
             None => Ok(()),
         }
     }
@@ -243,11 +243,11 @@ impl Shaper {
 
     fn make(&mut self) -> Result<()> {
         let qdisc = Place { interface: self.index, handle: MAJOR, parent: self.parent };
-        self.told("put an HTB on", new_htb(qdisc, ELSEWHERE & 0xffff))?;
+        self.request("put an HTB on", new_htb(qdisc, ELSEWHERE & 0xffff))?;
         let whole = self.shape.bandwidth.bits_per_second();
         let quantum = LONGEST_FRAME as u32;
         let vnic = ClassRates { rate: whole, ceiling: whole, quantum };
-        self.told("add a class to", new_class(self.place(VNIC, MAJOR), vnic))?;
+        self.request("add a class to", new_class(self.place(VNIC, MAJOR), vnic))?;
         self.leaf(ELSEWHERE)?;
         for number in 0..self.shape.destinations.len() {
             self.leaf(FIRST + number as u32)?;
@@ -255,20 +255,20 @@ impl Shaper {
         for (number, destination) in self.shape.destinations.clone().into_iter().enumerate() {
             let filter =
                 new_filter(self.place(0, MAJOR), destination.octets(), FIRST + number as u32);
-            self.told("add a filter to", filter)?;
+            self.request("add a filter to", filter)?;
         }
         Ok(())
     }
 
     fn leaf(&mut self, class: u32) -> Result<()> {
         let rates = self.rates(self.shape.bandwidth);
-        self.told("add a class to", new_class(self.place(class, VNIC), rates))?;
+        self.request("add a class to", new_class(self.place(class, VNIC), rates))?;
         // The limit is 100 ms at the VNIC's bandwidth, and at least the size of a socket's send buffer. Linux's TCP
         // does not see a frame that was dropped before the frame left as lost, and then waits for a timer instead of an
         // acknowledgement.
         let bytes = self.shape.bandwidth.bits_per_second() / 8 / 10;
         let limit = u32::try_from(bytes.max(200 * LONGEST_FRAME)).unwrap_or(u32::MAX);
-        self.told("add a queue to", new_queue(self.place(0, class), limit))
+        self.request("add a queue to", new_queue(self.place(0, class), limit))
     }
 
     fn rates(&self, ceiling: Bandwidth) -> ClassRates {
@@ -287,7 +287,7 @@ impl Shaper {
         Place { interface: self.index, handle, parent }
     }
 
-    fn told(&mut self, doing: &str, message: crate::netlink::Message) -> Result<()> {
+    fn request(&mut self, doing: &str, message: crate::netlink::Message) -> Result<()> {
         self.socket.request(message).map_err(|errno| self.refused(doing, errno))
     }
 
@@ -342,7 +342,9 @@ pub fn check_kernel() -> Result<()> {
         });
         match asked {
             Ok(()) if classes == 1 => Ok(()),
-            _ => Err(Error::Shaping("this kernel does not tell what classes count".to_owned())),
+            _ => Err(Error::Shaping(
+                "this kernel does not report the counters of classes".to_owned(),
+            )),
         }
     };
     // The thread is new: the namespace disappears at the end of the thread.

@@ -321,7 +321,7 @@ fn sample(sampling: &OwnSampling, opened: OwnSampler, shared: &Shared) {
 
 /// Checks a bridge again and again: another program may end the sampling of the bridge, or create the bridge again.
 fn look_after(sampling: &BridgeSampling, shared: &Shared) {
-    let mut was_told = false;
+    let mut was_reported = false;
     while shared.pause() {
         let outcome = match sampling.is_on() {
             Ok(true) => Ok(false),
@@ -329,12 +329,12 @@ fn look_after(sampling: &BridgeSampling, shared: &Shared) {
             Err(error) => Err(error),
         };
         match outcome {
-            Ok(is_new) if is_new || was_told => {
-                was_told = false;
+            Ok(is_new) if is_new || was_reported => {
+                was_reported = false;
                 shared.note(format!("{} samples again", sampling.bridge));
             }
-            Err(error) if !was_told => {
-                was_told = true;
+            Err(error) if !was_reported => {
+                was_reported = true;
                 shared.note(format!("{}: {error}; tried again every second", sampling.bridge));
             }
             _ => {}

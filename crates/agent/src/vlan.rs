@@ -51,8 +51,9 @@ impl Tagging {
         for (hook, program) in &programs {
             let name = format!("vlan {vlan}");
             let filter = new_program(interface.index, *hook, &name, program.as_fd());
-            let told = tagging.socket.request(filter);
-            told.map_err(|errno| refused("add a filter (cls_bpf, CONFIG_NET_CLS_BPF) to", errno))?;
+            let added = tagging.socket.request(filter);
+            added
+                .map_err(|errno| refused("add a filter (cls_bpf, CONFIG_NET_CLS_BPF) to", errno))?;
         }
         Ok(tagging)
     }

@@ -53,7 +53,7 @@ fn ovs_a_burst_leaves_the_neighbours_tcp_its_guarantee() {
     drop(udp);
 }
 
-/// Two agents that hear each other by UDP, and somebody in the hypervisor's place who is told the rates.
+/// Two agents send UDP messages to each other. The test takes the place of the hypervisor and receives the rates.
 #[test]
 fn ovs_agents_of_two_servers_share_a_receiver() {
     if lab::testing::skip("ovs_agents_of_two_servers_share_a_receiver", Requirements::ALL) {
@@ -79,39 +79,42 @@ fn ovs_agents_of_two_servers_share_a_receiver() {
     };
     let both = [settings("one", 0), settings("two", 1)];
     let mut sessions = Sessions::new(KEY, AgentId::of("weir"), 7, ["one", "two"].map(AgentId::of));
-    let (shares, told) = with_agents(&both, || {
+    let (shares, reported) = with_agents(&both, || {
         let first = network.udp("h1", "h3", 5001, 100_000_000);
         let second = network.udp("h2", "h3", 5002, 50_000_000);
         std::thread::sleep(Duration::from_secs(1));
         let shares = rates(&[&first, &second], Duration::from_secs(3));
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for number in 0..200_u64 {
             let mut buffer = [0; 2048];
             let Ok((length, _)) = hypervisor.recv_from(&mut buffer) else { continue };
             if let Ok(Some(opened)) = sessions.open(&buffer[..length])
                 && let Message::Rates(rates) = opened.message
             {
-                told.extend(rates);
+                reported.extend(rates);
             }
             while let Some((to, hello)) = sessions.poll_hello(Instant(number * 1_000_000_000)) {
                 let to = usize::from(to == AgentId::of("two"));
                 hypervisor.send_to(&hello, sockets[to]).unwrap();
             }
-            if told.len() > 20 {
+            if reported.len() > 20 {
                 break;
             }
         }
-        (shares, told)
+        (shares, reported)
     });
     expect_near(shares[0], 7.5 * PAYLOAD, 0.15);
     expect_near(shares[1], 2.5 * PAYLOAD, 0.15);
     let receiver = vnics[2].mac;
-    let received: Vec<Bandwidth> =
-        told.iter().filter(|rates| rates.vnic == receiver).map(|rates| rates.received).collect();
-    assert!(!received.is_empty(), "{told:?}");
+    let received: Vec<Bandwidth> = reported
+        .iter()
+        .filter(|rates| rates.vnic == receiver)
+        .map(|rates| rates.received)
+        .collect();
+    assert!(!received.is_empty(), "{reported:?}");
     // The last: the first may be from before the burst.
     expect_near(received.last().unwrap().bits_per_second() as f64, 10e6, 0.2);
-    assert!(told.iter().any(|rates| rates.vnic == vnics[1].mac), "of both agents");
+    assert!(reported.iter().any(|rates| rates.vnic == vnics[1].mac), "of both agents");
 }
 
 #[test]
@@ -144,7 +147,7 @@ fn ovs_settings_that_cannot_be_meant_change_nothing() {
     }
 }
 
-/// Somebody removes the shaper; the agent tells it, and puts it back.
+/// Another program removes the shaper; the agent reports this, and adds the shaper again.
 #[test]
 fn ovs_a_shaper_that_somebody_removes_comes_back() {
     if lab::testing::skip("ovs_a_shaper_that_somebody_removes_comes_back", Requirements::ALL) {

@@ -55,7 +55,7 @@ fn shape() -> Shape {
     }
 }
 
-/// The oracle: `tc` itself is told to make the same, and shows both.
+/// The oracle: `tc` makes the same shaper, and shows both shapers.
 #[test]
 fn root_a_shaper_is_what_tc_would_make() {
     if lab::testing::skip("root_a_shaper_is_what_tc_would_make", RATED) {

@@ -148,7 +148,7 @@ fn track(network: &Network, routes: &[Vec<LinkId>]) {
     }
     labels.touch(usage.take_touched(), Instant(0));
     labels.poll(network, &usage, Instant(0));
-    let mut told = 0;
+    let mut sent = 0;
     let begun = time::Instant::now();
     for change in 0..10_000_usize {
         let id = FlowId((change * 7 % routes.len()) as u64);
@@ -157,10 +157,10 @@ fn track(network: &Network, routes: &[Vec<LinkId>]) {
         // The changes are spread over one virtual second.
         let now = Instant(change as u64 * 100_000);
         labels.touch(usage.take_touched(), now);
-        told += labels.poll(network, &usage, now).len();
+        sent += labels.poll(network, &usage, now).len();
     }
     say(
-        &format!("10,000 flows removed and added among 10,000, {told} labels told to 20 tenants"),
+        &format!("10,000 flows removed and added among 10,000, {sent} labels sent to 20 tenants"),
         begun,
     );
 }

@@ -399,13 +399,13 @@ impl Embedding {
         let now: BTreeSet<LinkId> = self.reservations.oversubscribed(network).into_iter().collect();
         let before = mem::replace(&mut self.oversubscribed, now);
         let new = self.oversubscribed.difference(&before).filter(|link| **link < link.reverse());
-        let tell = |&link: &LinkId| {
+        let describe = |&link: &LinkId| {
             let at = trunk::wire(network, link)?.from;
             let (reserved, capacity) =
                 (self.reservations.reserved(link), network.link(link).capacity);
             Some(Oversubscribed { at, reserved, capacity })
         };
-        new.filter_map(tell).collect()
+        new.filter_map(describe).collect()
     }
 }
 

@@ -149,7 +149,7 @@ pub struct Notice {
 pub struct Labels {
     settings: Settings,
     /// The last label by link and tenant.
-    told: HashMap<LinkId, BTreeMap<TenantId, Told>>,
+    sent: HashMap<LinkId, BTreeMap<TenantId, SentLabel>>,
     /// Links by the time of their next computation.
     due: BTreeSet<(Instant, LinkId)>,
     /// The time in `due` of each link, and the time of the last computation.
@@ -158,7 +158,7 @@ pub struct Labels {
 
 /// One tenant's label of one link.
 #[derive(Clone, Copy, Debug, Default)]
-struct Told {
+struct SentLabel {
     label: Option<Bandwidth>,
     /// The time of the next computation, if the link has changed since the last one.
     due: Option<Instant>,
@@ -178,16 +178,16 @@ impl Labels {
 
     /// Subscribes a tenant to a link; the first label is due at once.
     pub fn subscribe(&mut self, tenant: TenantId, link: LinkId, now: Instant) {
-        self.told.entry(link).or_default().entry(tenant).or_default();
+        self.sent.entry(link).or_default().entry(tenant).or_default();
         self.schedule(link, now);
     }
 
     /// Ends a tenant's subscription to a link.
     pub fn unsubscribe(&mut self, tenant: TenantId, link: LinkId) {
-        let Some(tenants) = self.told.get_mut(&link) else { return };
+        let Some(tenants) = self.sent.get_mut(&link) else { return };
         tenants.remove(&tenant);
         if tenants.is_empty() {
-            self.told.remove(&link);
+            self.sent.remove(&link);
             if let Some(due) = self.clocks.remove(&link).and_then(|clock| clock.due) {
                 self.due.remove(&(due, link));
             }
@@ -197,11 +197,11 @@ impl Labels {
     /// Notes that the loads, capacities or states of these links have changed.
     pub fn touch(&mut self, links: impl IntoIterator<Item = LinkId>, now: Instant) {
         for link in links {
-            let Some(tenants) = self.told.get_mut(&link) else { continue };
+            let Some(tenants) = self.sent.get_mut(&link) else { continue };
             let privacy = &self.settings.privacy;
-            let due = tenants.iter_mut().map(|(&tenant, told)| {
+            let due = tenants.iter_mut().map(|(&tenant, sent)| {
                 let next = privacy.next_look(tenant, link, now);
-                *told.due.insert(told.due.map_or(next, |due| due.min(next)))
+                *sent.due.insert(sent.due.map_or(next, |due| due.min(next)))
             });
             if let Some(due) = due.min() {
                 let due = self.next_look(link, now).max(due);
@@ -224,22 +224,22 @@ impl Labels {
             }
             self.due.pop_first();
             let early = self.is_early(link, now);
-            let Some(tenants) = self.told.get_mut(&link) else { continue };
+            let Some(tenants) = self.sent.get_mut(&link) else { continue };
             let capacity = network.link(link).capacity;
-            for (&tenant, told) in tenants.iter_mut() {
-                let is_due = !early && told.due.is_some_and(|due| due <= now);
-                if told.label.is_some() && !is_due {
+            for (&tenant, sent) in tenants.iter_mut() {
+                let is_due = !early && sent.due.is_some_and(|due| due <= now);
+                if sent.label.is_some() && !is_due {
                     continue;
                 }
-                told.due = None;
+                sent.due = None;
                 let label = usage.label(network, link, tenant);
                 let label = self.settings.privacy.blur(tenant, link, label, capacity);
-                if is_worth_telling(told.label, label, capacity, self.settings.hysteresis) {
-                    told.label = Some(label);
+                if is_worth_sending(sent.label, label, capacity, self.settings.hysteresis) {
+                    sent.label = Some(label);
                     notices.push(Notice { tenant, link, label, capacity });
                 }
             }
-            if let Some(due) = tenants.values().filter_map(|told| told.due).min() {
+            if let Some(due) = tenants.values().filter_map(|sent| sent.due).min() {
                 let due = self.next_look(link, now).max(due);
                 self.schedule(link, due);
             }
@@ -274,8 +274,8 @@ impl Labels {
     }
 
     /// The last label of the link that the tenant got.
-    pub fn told(&self, tenant: TenantId, link: LinkId) -> Option<Bandwidth> {
-        self.told.get(&link)?.get(&tenant)?.label
+    pub fn last_sent(&self, tenant: TenantId, link: LinkId) -> Option<Bandwidth> {
+        self.sent.get(&link)?.get(&tenant)?.label
     }
 
     /// Makes a link due at `due`, or earlier if an earlier time is planned.
@@ -292,14 +292,14 @@ impl Labels {
 }
 
 /// Whether a label is to be sent: the first label, a large enough change, and any change to 0 or to the whole capacity.
-fn is_worth_telling(
-    told: Option<Bandwidth>,
+fn is_worth_sending(
+    last: Option<Bandwidth>,
     label: Bandwidth,
     capacity: Bandwidth,
     hysteresis: Bandwidth,
 ) -> bool {
-    let Some(told) = told else { return true };
-    let change = told.max(label).saturating_sub(told.min(label));
+    let Some(last) = last else { return true };
+    let change = last.max(label).saturating_sub(last.min(label));
     let is_extreme = label == Bandwidth::ZERO || label == capacity;
     change >= hysteresis.max(Bandwidth::from_bits_per_second(1))
         || (change > Bandwidth::ZERO && is_extreme)

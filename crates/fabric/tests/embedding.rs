@@ -35,7 +35,7 @@ fn a_link_leads_from_port_to_port_both_ways() {
 }
 
 #[test]
-fn ports_tell_who_they_are() {
+fn ports_have_names_speeds_and_addresses() {
     let (network, mut embedding) = (ring(), embedding());
     let mut spec = two();
     spec.links[0].bandwidth = megabits(4);
@@ -212,7 +212,7 @@ fn tenants_share_a_link_by_tags() {
 }
 
 #[test]
-fn a_shared_edge_port_tells_tenants_apart_by_their_hosts() {
+fn a_shared_edge_port_separates_tenants_by_their_hosts() {
     let (network, mut embedding) = (ring(), embedding());
     let (mut red, mut blue) = (two(), two());
     red.ports[0].shared = true;

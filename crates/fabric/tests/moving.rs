@@ -79,7 +79,7 @@ impl Case {
         let before = self.embedding.switch_maps().clone();
         let changes = self.embedding.rejoin(&self.network);
         self.check(&before, does);
-        assert_eq!(changes.moves, [], "it is told when it begins");
+        assert_eq!(changes.moves, [], "a move is reported when it begins");
         changes
     }
 
@@ -325,8 +325,8 @@ fn tags_of_an_old_path_are_there_for_who_needs_them() {
     // A new request.
     let mut case = moving();
     let both = wanted(&[(RED, &reverting(|_| ())), (BLUE, &blue(4))]);
-    let foretold = case.embedding.dry_run(&case.network, &both).unwrap();
-    assert_eq!(case.embedding.apply(&case.network, &both).unwrap(), foretold);
+    let predicted = case.embedding.dry_run(&case.network, &both).unwrap();
+    assert_eq!(case.embedding.apply(&case.network, &both).unwrap(), predicted);
     for tenant in [RED, BLUE] {
         let far = [Arrived::In(tenant, virtual_port(0xa3, 2))];
         assert_eq!(reach(&case.network, &case.embedding, tenant, virtual_port(0xa1, 2)), far);

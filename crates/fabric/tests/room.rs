@@ -264,15 +264,15 @@ fn what_has_no_room_any_more_moves() {
 }
 
 #[test]
-fn what_finds_no_room_elsewhere_stays_and_is_told_once() {
+fn what_finds_no_room_elsewhere_stays_and_is_reported_once() {
     let (mut network, mut embedding) = (joined(4, &[1, 2, 3, 4]), embedding());
     let (red, blue) = (bare(3, 6), bare(3, 6));
     embedding.apply(&network, &wanted(&[(RED, &red), (BLUE, &blue)])).unwrap();
     network.set_capacity(port(1, 2), megabits(5)).unwrap();
     let changes = embedding.handle_changes(&network);
     let [reserved, capacity] = [6, 5].map(megabits);
-    let told = Oversubscribed { at: port(1, 2), reserved, capacity };
-    assert_eq!((changes.oversubscribed.as_slice(), changes.is_empty()), (&[told][..], true));
+    let reported = Oversubscribed { at: port(1, 2), reserved, capacity };
+    assert_eq!((changes.oversubscribed.as_slice(), changes.is_empty()), (&[reported][..], true));
     assert_eq!(passes(&embedding, RED), [1, 2, 3]);
     assert_eq!(embedding.handle_changes(&network).oversubscribed, []);
     // No other link is placed there, and after a restart the link is on the same path.
@@ -280,7 +280,7 @@ fn what_finds_no_room_elsewhere_stays_and_is_told_once() {
     no_room(&embedding.apply(&network, &green).unwrap_err(), TenantId(3), 4);
     let mut after = restarted(&embedding);
     let changes = after.handle_changes(&network);
-    assert_eq!((changes.oversubscribed, passes(&after, RED)), (vec![told], vec![1, 2, 3]));
+    assert_eq!((changes.oversubscribed, passes(&after, RED)), (vec![reported], vec![1, 2, 3]));
     // The link moves when there is room, after a release or on a new wire.
     let (mut wider, mut other) = (network.clone(), embedding.clone());
     embedding.apply(&network, &wanted(&[(RED, &red)])).unwrap();

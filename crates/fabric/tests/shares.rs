@@ -119,12 +119,12 @@ proptest! {
             hose.add_vnic(VnicId(id), bits(bandwidth)).unwrap();
         }
         let mut flows: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
-        let mut told: BTreeMap<FlowId, Bandwidth> = BTreeMap::new();
+        let mut reported: BTreeMap<FlowId, Bandwidth> = BTreeMap::new();
         for (id, from, to, bandwidth, kind) in changes {
             let (from, to) = (from % count, to % count);
             let changes = match kind {
                 0 | 1 if flows.remove(&id).is_some() => {
-                    told.remove(&FlowId(id));
+                    reported.remove(&FlowId(id));
                     hose.disconnect(FlowId(id)).unwrap()
                 }
                 2 => {
@@ -139,7 +139,7 @@ proptest! {
                     let new: Vec<_> = new.into_iter().filter(|new| !flows.contains_key(&new.0.0) || gone.contains(&new.0)).collect();
                     for flow in &gone {
                         flows.remove(&flow.0);
-                        told.remove(flow);
+                        reported.remove(flow);
                     }
                     flows.extend(new.iter().map(|new| (new.0.0, (from, to))));
                     hose.change(&gone, &new).unwrap()
@@ -159,10 +159,10 @@ proptest! {
                     hose.connect(FlowId(id), VnicId(from), VnicId(to)).unwrap()
                 }
             };
-            told.extend(changes.iter().map(|Change { flow, rate }| (*flow, *rate)));
+            reported.extend(changes.iter().map(|Change { flow, rate }| (*flow, *rate)));
             // The reported changes alone give every rate.
-            prop_assert_eq!(told.len(), flows.len());
-            for (&flow, &rate) in &told {
+            prop_assert_eq!(reported.len(), flows.len());
+            for (&flow, &rate) in &reported {
                 prop_assert_eq!(hose.rate(flow), Some(rate));
             }
             // The incremental rates equal the rates of a new computation.
@@ -176,12 +176,12 @@ proptest! {
             for vnic in 0..count {
                 let sum = |end: fn(&(u64, u64)) -> u64| -> u64 {
                     let ours = flows.iter().filter(|(_, ends)| end(ends) == vnic);
-                    ours.map(|(&id, _)| told[&FlowId(id)].bits_per_second()).sum()
+                    ours.map(|(&id, _)| reported[&FlowId(id)].bits_per_second()).sum()
                 };
                 prop_assert!(sum(|ends| ends.0) <= bought[vnic as usize]);
                 prop_assert!(sum(|ends| ends.1) <= bought[vnic as usize]);
             }
-            for (&flow, &rate) in &told {
+            for (&flow, &rate) in &reported {
                 prop_assert_eq!(fresh.rate(flow), Some(rate));
             }
         }

@@ -120,7 +120,7 @@ fn a_link_that_has_tags_one_way_only_is_down_at_both_ends() {
     embedding.apply(&network, &wanted(&[(RED, &red), (BLUE, &green)])).unwrap();
     network.set_port_up(port(4, 2), false).unwrap();
     let changes = embedding.handle_changes(&network);
-    assert_eq!(changes.ports.len(), 2, "the tenant is told of both");
+    assert_eq!(changes.ports.len(), 2, "both ports of the tenant are reported");
     assert!(!is_up(&embedding, RED));
     assert!(matches!(status(&embedding, RED).trouble, Some(Trouble::Tags(_))));
     // The link keeps none of the tags that it could have had.

@@ -53,7 +53,7 @@ pub enum Moves {
 pub(crate) struct View<'a> {
     pub(crate) world: &'a World,
     /// As of the last update of labels.
-    pub(crate) told: &'a Usage,
+    pub(crate) labelled: &'a Usage,
     /// As of now; a tenant looks only at its own.
     pub(crate) now: &'a Usage,
     pub(crate) privacy: &'a Privacy,
@@ -68,7 +68,7 @@ impl View<'_> {
     /// What is left on a link for a flow of this tenant, beside its other flows. `own` is what this flow uses there.
     fn room(&self, flow: &Flow, link: LinkId, own: u64) -> u64 {
         let (tenant, network) = (flow.tenant_id(), self.world.network());
-        let label = self.told.label(network, link, tenant);
+        let label = self.labelled.label(network, link, tenant);
         let label = self.privacy.blur(tenant, link, label, network.link(link).capacity);
         let beside = self.now.of(link, tenant).bits_per_second().saturating_sub(own);
         label.bits_per_second().saturating_sub(beside)

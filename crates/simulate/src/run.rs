@@ -112,7 +112,7 @@ struct Simulation<'a> {
     capacities: Vec<f64>,
     usage: Usage,
     /// The usage that the last labels were made of.
-    told: Usage,
+    labelled: Usage,
     privacy: Privacy,
     outcome: Outcome,
 }
@@ -139,7 +139,7 @@ impl<'a> Simulation<'a> {
             // Nothing was ever unplugged, so that links are rows.
             capacities: world.network().links().map(capacity).collect(),
             usage: Usage::default(),
-            told: Usage::default(),
+            labelled: Usage::default(),
             outcome: Outcome { flows, ..Outcome::default() },
             world,
             setting,
@@ -195,13 +195,13 @@ impl<'a> Simulation<'a> {
         Ok(())
     }
 
-    /// Labels are told if they are due, and tenants move their flows.
+    /// Labels are sent if they are due, and tenants move their flows.
     fn update(&mut self, step: u32) -> Result<(), Error> {
         let Choice::Labels { interval, moves, .. } = *self.choice else { return Ok(()) };
         if !step.is_multiple_of(interval) {
             return Ok(());
         }
-        self.told = self.usage.clone();
+        self.labelled = self.usage.clone();
         let mut order: Vec<usize> = (0..self.paths.len()).collect();
         self.random.shuffle(&mut order);
         for place in order {
@@ -241,7 +241,12 @@ impl<'a> Simulation<'a> {
     }
 
     fn view(&self) -> View<'_> {
-        View { world: self.world, told: &self.told, now: &self.usage, privacy: &self.privacy }
+        View {
+            world: self.world,
+            labelled: &self.labelled,
+            now: &self.usage,
+            privacy: &self.privacy,
+        }
     }
 
     fn put(&mut self, place: usize, flow: Flow, path: Path) -> Result<(), Error> {

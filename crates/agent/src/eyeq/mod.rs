@@ -38,7 +38,7 @@ pub const SILENCE: Duration = Duration::from_millis(100);
 /// The window of rates: long enough for some frames at slow rates, and short against a reaction.
 const WINDOW: Duration = Duration::from_millis(50);
 /// The interval of messages to the hypervisor.
-const TELL: Duration = Duration::from_millis(100);
+const REPORT_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A virtual interface of this agent or of another agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +80,7 @@ pub struct Control {
     senders: BTreeMap<MacAddress, Sender>,
     receivers: BTreeMap<MacAddress, Receiver>,
     hypervisor: Option<AgentId>,
-    told: Option<Instant>,
+    last_report: Option<Instant>,
     messages: VecDeque<(AgentId, Message)>,
     oddities: Oddities,
 }
@@ -104,8 +104,17 @@ impl Control {
             senders.insert(vnic.mac, Sender::new(*vnic, &others, all));
             receivers.insert(vnic.mac, Receiver::new(*vnic, &others));
         }
-        let (told, messages, oddities) = (None, VecDeque::new(), Oddities::default());
-        Control { own, vnics: by_mac, senders, receivers, hypervisor, told, messages, oddities }
+        let (last_report, messages, oddities) = (None, VecDeque::new(), Oddities::default());
+        Control {
+            own,
+            vnics: by_mac,
+            senders,
+            receivers,
+            hypervisor,
+            last_report,
+            messages,
+            oddities,
+        }
     }
 
     /// The destinations of one of this agent's VNICs, in the order of its shaper's classes.
@@ -187,7 +196,7 @@ impl Control {
             let pieces = entries.chunks(Message::MOST_GRANTS).map(<[Grant]>::to_vec);
             self.messages.extend(pieces.map(|piece| (to, Message::Grants(piece))));
         }
-        self.tell_hypervisor(now, &all);
+        self.report_to_hypervisor(now, &all);
     }
 
     /// The next datagram to send.
@@ -236,12 +245,12 @@ impl Control {
     }
 
     /// Sends the hypervisor the rates of each VNIC and the byte counters of each pair of VNICs.
-    fn tell_hypervisor(&mut self, now: Instant, reports: &[Report]) {
+    fn report_to_hypervisor(&mut self, now: Instant, reports: &[Report]) {
         let Some(hypervisor) = self.hypervisor else { return };
-        if self.told.is_some_and(|told| told <= now && now - told < TELL) {
+        if self.last_report.is_some_and(|last| last <= now && now - last < REPORT_INTERVAL) {
             return;
         }
-        self.told = Some(now);
+        self.last_report = Some(now);
         let rates = self.senders.iter().map(|(mac, sender)| Rates {
             vnic: *mac,
             received: self.receivers.get(mac).map_or(Bandwidth::ZERO, Receiver::rate),

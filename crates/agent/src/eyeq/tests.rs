@@ -409,7 +409,7 @@ fn one_agent_for_all_needs_no_datagrams_but_the_hypervisors() {
     let mut world = two(&[10, 10, 10], 0.0, 0.0);
     world.vnics.iter_mut().for_each(|vnic| vnic.agent = AgentId(5));
     let mut control = Control::new(AgentId(5), &world.vnics, Some(AgentId(77)));
-    let (mut told, mut pairs) = (0, 0);
+    let (mut rate_messages, mut pairs) = (0, 0);
     for step in 0..100_u64 {
         let now = Instant(0) + Duration::from_millis(step * STEP_MS);
         for vnic in &world.vnics {
@@ -434,11 +434,11 @@ fn one_agent_for_all_needs_no_datagrams_but_the_hypervisors() {
                 assert_eq!(rates[0].received.bits_per_second(), 10_000_000);
                 assert_eq!(rates[0].sent.bits_per_second(), 20_000_000);
             }
-            told += 1;
+            rate_messages += 1;
         }
         while control.poll_ceiling(now).is_some() {}
     }
-    assert_eq!((told, pairs), (10, 6));
+    assert_eq!((rate_messages, pairs), (10, 6));
     assert!(control.receiver(world.vnics[0].mac).unwrap().is_congested());
 }
 

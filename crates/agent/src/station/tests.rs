@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 #[derive(Default)]
-struct Told {
+struct Commanded {
     interfaces: BTreeSet<String>,
     /// The pairs of a port and the destination of its filters.
     filters: BTreeSet<(String, String)>,
@@ -17,7 +17,7 @@ struct Told {
 }
 
 #[derive(Clone, Default)]
-struct Paper(Rc<RefCell<Told>>);
+struct Paper(Rc<RefCell<Commanded>>);
 
 struct Reading(Paper, String);
 
@@ -27,7 +27,7 @@ impl Drop for Reading {
     }
 }
 
-impl Told {
+impl Commanded {
     fn line(&mut self, line: &str) -> Result<(), String> {
         if self.fail_at.is_some_and(|text| line.contains(text)) {
             self.fail_at = None;

@@ -324,17 +324,17 @@ proptest! {
                 }
             }
             for event in events {
-                let (told, is_new) = match event {
+                let (link, is_new) = match event {
                     Event::LinkUp(a, b) => ((a, b), links.insert((a, b))),
                     Event::LinkDown(a, b) => ((a, b), links.remove(&(a, b))),
                 };
-                prop_assert!(is_new, "told twice: {:?}", told);
+                prop_assert!(is_new, "reported twice: {:?}", link);
             }
             for at in ports {
                 let peer = discovery.peer(at);
                 prop_assert_eq!(peer.and_then(|peer| discovery.peer(peer)), peer.map(|_| at));
-                let told = links.iter().find(|(a, b)| *a == at || *b == at);
-                prop_assert_eq!(peer.map(|peer| (at.min(peer), at.max(peer))), told.copied());
+                let link = links.iter().find(|(a, b)| *a == at || *b == at);
+                prop_assert_eq!(peer.map(|peer| (at.min(peer), at.max(peer))), link.copied());
                 for (a, b) in wires {
                     prop_assert!(at != a || peer.is_none_or(|peer| peer == b));
                     prop_assert!(at != b || peer.is_none_or(|peer| peer == a));

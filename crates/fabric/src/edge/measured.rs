@@ -67,7 +67,7 @@ struct Known {
     vnic: Vnic,
     heard: Option<Heard>,
     pairs: BTreeMap<MacAddress, Pair>,
-    told: Sent,
+    reported: Sent,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -87,8 +87,12 @@ struct Pair {
 impl Measured {
     /// The state without any report. A VNIC without a report for `lifetime` counts as not measured.
     pub fn new(vnics: impl IntoIterator<Item = Vnic>, lifetime: Duration) -> Measured {
-        let known =
-            |vnic: Vnic| Known { vnic, heard: None, pairs: BTreeMap::new(), told: Sent::default() };
+        let known = |vnic: Vnic| Known {
+            vnic,
+            heard: None,
+            pairs: BTreeMap::new(),
+            reported: Sent::default(),
+        };
         let vnics = vnics.into_iter().map(|vnic| (vnic.mac, known(vnic))).collect();
         Measured { vnics, lifetime, ..Measured::default() }
     }
@@ -151,8 +155,8 @@ impl Measured {
             let Some(known) = self.vnics.get_mut(&mac) else { continue };
             let (sent, is_cut) = known.sent();
             self.impossible += u64::from(is_cut);
-            if is_worth_telling(&known.told, &sent, known.vnic.bandwidth) {
-                known.told.clone_from(&sent);
+            if is_worth_reporting(&known.reported, &sent, known.vnic.bandwidth) {
+                known.reported.clone_from(&sent);
                 return Some((known.vnic.tenant, mac, sent));
             }
         }
@@ -252,13 +256,13 @@ fn is_impossible(rate: Bandwidth, bandwidth: Bandwidth) -> bool {
 }
 
 /// Whether the receivers differ, or a rate differs by more than the grain.
-fn is_worth_telling(told: &Sent, sent: &Sent, bandwidth: Bandwidth) -> bool {
-    let (Some(told), Some(sent)) = (told, sent) else { return told != sent };
+fn is_worth_reporting(reported: &Sent, sent: &Sent, bandwidth: Bandwidth) -> bool {
+    let (Some(reported), Some(sent)) = (reported, sent) else { return reported != sent };
     let grain = bandwidth.bits_per_second() / GRAIN;
     let differs = |(a, b): (&Bandwidth, &Bandwidth)| {
         a.bits_per_second().abs_diff(b.bits_per_second()) > grain
     };
-    !told.keys().eq(sent.keys()) || told.values().zip(sent.values()).any(differs)
+    !reported.keys().eq(sent.keys()) || reported.values().zip(sent.values()).any(differs)
 }
 
 #[cfg(test)]

@@ -351,7 +351,7 @@ impl fmt::Display for Reason {
                 write!(f, "{port} is taken by tenant {}; both have to say that it is shared", by.0)
             }
             Reason::SharedByNobody => {
-                f.write_str("a shared port needs hosts: by them its packets are told apart")
+                f.write_str("a shared port needs hosts: their addresses say to which tenant a packet belongs")
             }
             Reason::SelfLink => f.write_str("it joins a switch to itself"),
             Reason::RouteBeside => f.write_str(

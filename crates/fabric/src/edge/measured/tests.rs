@@ -47,15 +47,15 @@ fn rates(vnic: u8, sent: Bandwidth) -> Message {
 /// Sends reports of a steady rate every 100 ms, and returns the reported changes: times in milliseconds and rates in
 /// Mbit/s.
 fn steady(all: &mut Measured, times: core::ops::Range<u64>, rate: u64) -> Vec<(u64, Option<u64>)> {
-    let mut told = Vec::new();
+    let mut changes = Vec::new();
     for ms in times.step_by(100) {
         all.handle_message(millis(ms), ONE, &report(1, 2, rate * 125 * ms));
         all.handle_timeout(millis(ms));
         while let Some(change) = all.poll_change() {
-            told.push((ms, only(&change)));
+            changes.push((ms, only(&change)));
         }
     }
-    told
+    changes
 }
 
 /// The rate from the first VNIC to the second; the test fails if another rate is reported.
@@ -95,8 +95,8 @@ fn a_clock_that_jumps_costs_some_looks() {
     let mut all = measured();
     assert_eq!(steady(&mut all, 100_000..101_000, 4), [(100_300, Some(4))]);
     // The clock jumps far back: the meter starts again, and no VNIC stays measured until the clock has caught up.
-    let told = steady(&mut all, 1_000..3_000, 4);
-    assert_eq!(told.last(), Some(&(1_100, Some(4))), "{told:?}");
+    let changes = steady(&mut all, 1_000..3_000, 4);
+    assert_eq!(changes.last(), Some(&(1_100, Some(4))), "{changes:?}");
     all.handle_timeout(millis(3_900));
     assert_eq!(all.poll_change(), Some((RED, mac(1), None)));
     // The clock jumps far ahead: all reports are too old.
@@ -114,7 +114,7 @@ fn what_cannot_be_is_cut_and_counted() {
         all.handle_message(millis(ms), ONE, &report(1, 2, ms * 10_000));
         all.handle_message(millis(ms), ONE, &report(1, 3, ms * 10_000));
     }
-    let Some((RED, from, Some(sent))) = all.poll_change() else { panic!("nothing is told") };
+    let Some((RED, from, Some(sent))) = all.poll_change() else { panic!("nothing is reported") };
     assert_eq!((from, sent.into_values().collect::<Vec<_>>()), (mac(1), vec![mbit(4); 2]));
     assert!(all.impossible() > 10);
     let before = all.impossible();

@@ -51,7 +51,7 @@ fn up(network: &Network) -> String {
 const WHOLE: &str = "1.2>2.1 2.1>1.2 2.2>3.1 3.1>2.2 1.1>hosts hosts>1.1 3.2>hosts hosts>3.2";
 
 #[test]
-fn changes_are_told_and_links_keep_their_ids() {
+fn changes_are_reported_and_links_keep_their_ids() {
     let mut network = chain();
     assert_eq!(up(&network), WHOLE);
     let forth = network.link_from(port("1.2")).unwrap();
