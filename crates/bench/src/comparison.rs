@@ -309,7 +309,7 @@ fn settings(results: &mut Results, options: &Options) {
         ("openflow", if options.setup.version.wire() == 1 { "1.0" } else { "1.3" }.into()),
         ("nodelay", options.setup.nodelay.into()),
         ("generator_threads", options.setup.threads.into()),
-        ("cpus", cpus.map_or("any".to_owned(), |cpus| cpus.told()).into()),
+        ("cpus", cpus.map_or("any".to_owned(), |cpus| cpus.description()).into()),
         (pacing.0, (pacing.1 as f64 / 1e3).into()),
     ];
     results.settings.extend(settings.map(|(name, value)| (name.to_owned(), value)));

@@ -155,11 +155,11 @@ fn serve(client: &TcpStream, orders: &SyncSender<Order>) -> std::io::Result<()> 
 fn ask(change: Change, orders: &SyncSender<Order>) -> (u16, Value) {
     let status = if matches!(change, Change::Add(_)) { 201 } else { 200 };
     let idle = || (409, json!({ "error": "no run is going on" }));
-    let (answer, told) = sync_channel(1);
+    let (answer, outcome) = sync_channel(1);
     if orders.try_send(Order { change, answer }).is_err() {
         return idle();
     }
-    match told.recv_timeout(PATIENCE) {
+    match outcome.recv_timeout(PATIENCE) {
         Ok(Ok(value)) => (status, value),
         Ok(Err(why)) => (400, json!({ "error": why })),
         Err(_) => idle(),

@@ -65,7 +65,7 @@ impl Cpus {
 
     /// The text for the settings of a result: `generator 0, system 1, both first`.
     #[must_use]
-    pub fn told(&self) -> String {
+    pub fn description(&self) -> String {
         let list = |set: &CpuSet| numbers(set).map(|cpu| cpu.to_string()).collect::<Vec<_>>();
         let (generator, system) = (list(&self.generator), list(&self.system));
         let first = if self.nice.is_some() { ", both first" } else { "" };

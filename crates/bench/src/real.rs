@@ -46,8 +46,8 @@ pub trait RealSwitches: Debug + Send + Sync {
     fn connect(&self, size: Size, addresses: &[SocketAddr], version: Version)
     -> Result<(), String>;
 
-    /// Tells the provider that the controllers of these switches listen now. The switches must drop their cached state
-    /// of the time when no controller listened.
+    /// Notifies the provider that the controllers of these switches listen now. The switches must drop their cached
+    /// state of the time when no controller listened.
     ///
     /// # Errors
     /// The error, as a sentence.

@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_are_told() {
+    fn results_outside_the_bounds_are_marked() {
         assert_eq!(search(2_000_000.0), (Some(1_000_000.0), true, 1));
         assert_eq!(search(10.0), (None, false, 2));
     }

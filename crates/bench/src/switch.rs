@@ -327,7 +327,7 @@ mod tests {
 
     /// Statistics and table features have as many tables as FEATURES_REPLY.
     #[test]
-    fn all_tables_are_told() {
+    fn replies_have_all_tables() {
         use openflow::{v10, v13};
         let ask = |version, type_: u8| {
             let mut frame = Vec::new();
@@ -337,18 +337,18 @@ mod tests {
             message(&mut frame, version, Types::of(version).stats_request, 7, &request);
             answer(version, &frame).1
         };
-        let told = ask(Version::V1_0, 3);
-        let (_, v10::Message::StatsReply(reply)) = v10::Message::parse(&told).unwrap() else {
-            panic!("{told:?}")
+        let bytes = ask(Version::V1_0, 3);
+        let (_, v10::Message::StatsReply(reply)) = v10::Message::parse(&bytes).unwrap() else {
+            panic!("{bytes:?}")
         };
         let v10::StatsReplyBody::Table(tables) = reply.body else { panic!("{reply:?}") };
         assert_eq!(tables.iter().map(|table| table.table_id).collect::<Vec<_>>(), [0]);
         let all: Vec<u8> = (0..TABLES).collect();
         for (type_, name) in [(3, "statistics"), (12, "features")] {
-            let told = ask(Version::V1_3, type_);
-            let (_, v13::Message::MultipartReply(reply)) = v13::Message::parse(&told).unwrap()
+            let bytes = ask(Version::V1_3, type_);
+            let (_, v13::Message::MultipartReply(reply)) = v13::Message::parse(&bytes).unwrap()
             else {
-                panic!("{told:?}")
+                panic!("{bytes:?}")
             };
             let tables: Vec<u8> = match reply.body {
                 v13::MultipartReplyBody::Table(tables) => {
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_peer_is_told() {
+    fn a_hello_of_an_older_version_is_recognised() {
         let mut frame = Vec::new();
         message(&mut frame, Version::V1_0, kind::HELLO, 0, &[]);
         assert_eq!(answer(Version::V1_3, &frame).0, Meaning::WrongVersion(1));

@@ -612,7 +612,7 @@ mod tests {
     /// The configuration has the numbers of a real switch: its datapath id, and two ports for each tenant whose rules
     /// forward.
     #[test]
-    fn weir_is_told_of_a_real_switch() {
+    fn the_configuration_has_the_ports_of_a_real_switch() {
         let system = System::Weir {
             command: Vec::new(),
             extra: "{links}".to_owned(),

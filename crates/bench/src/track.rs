@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn arrivals_are_told_apart() {
+    fn arrivals_are_counted_by_kind() {
         let mut track = track();
         for (sequence, intended, now, fresh) in [
             (0, 1500, 1600, true),  // before the window

@@ -97,7 +97,7 @@ fn a_wrong_xid_is_no_answer() {
 }
 
 #[test]
-fn a_lost_echo_payload_is_told() {
+fn a_lost_echo_payload_is_reported() {
     let outcome = run(Kind::Echo, |_, tenant, _, mut frame| {
         if is(&frame, ECHO_REPLY) {
             frame.truncate(8);
@@ -125,7 +125,7 @@ fn an_error_is_a_refusal_and_no_latency() {
 }
 
 #[test]
-fn a_closed_connection_is_told_and_the_rest_goes_on() {
+fn a_closed_connection_is_reported_and_the_rest_goes_on() {
     let outcome = run(Kind::PacketIn, |_, tenant, count, frame| {
         (tenant == 1 || count < 20).then(|| vec![(tenant, frame)])
     });
@@ -148,7 +148,7 @@ fn garbage_closes_one_connection_only() {
 }
 
 #[test]
-fn packets_without_a_tag_are_told() {
+fn packets_without_a_tag_are_reported() {
     let outcome = run(Kind::PacketIn, |_, tenant, _, mut frame| {
         if is(&frame, PACKET_IN) {
             let end = frame.len();

@@ -82,9 +82,9 @@ fn a_slow_switch_over_tls_leaves_nothing_unread() {
 }
 
 #[test]
-fn who_is_not_signed_is_told() {
-    let Some(pki) = Pki::new("who_is_not_signed_is_told") else { return };
-    let stranger = Pki::new("who_is_not_signed_is_told").unwrap();
+fn a_certificate_of_another_authority_is_reported() {
+    let Some(pki) = Pki::new("a_certificate_of_another_authority_is_reported") else { return };
+    let stranger = Pki::new("a_certificate_of_another_authority_is_reported").unwrap();
     let tls = TlsSides { switches: identity(stranger.switch()), ..sides(&pki) };
     let error = open(tls, |setup| setup.handshake_ms = 500).unwrap_err();
     assert!(matches!(error, Error::Handshake { ready: 0, .. }), "{error}");

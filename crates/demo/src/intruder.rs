@@ -77,12 +77,11 @@ impl Session {
         self.peer.send(&request)?;
         self.peer.send(&behind)?;
         self.peer.expect_answer(barrier).context("no reply to a barrier behind red's request")?;
-        let told =
-            self.peer.take_aside().into_iter().find(|told| {
-                frame::type_(told) == Some(Error::TYPE) && frame::xid(told) == Some(xid)
-            });
-        let Some(told) = told else { return Ok(Answer { error: None, xid, is_faithful: true }) };
-        let error = read_error(self.version, &told).context("an ERROR that cannot be read")?;
+        let reply = self.peer.take_aside().into_iter().find(|reply| {
+            frame::type_(reply) == Some(Error::TYPE) && frame::xid(reply) == Some(xid)
+        });
+        let Some(reply) = reply else { return Ok(Answer { error: None, xid, is_faithful: true }) };
+        let error = read_error(self.version, &reply).context("an ERROR that cannot be read")?;
         let least = request.len().min(64);
         let is_faithful = request.starts_with(error.data) && error.data.len() >= least;
         let name = error.code.display(self.version).to_string();

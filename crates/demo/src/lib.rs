@@ -40,7 +40,7 @@ pub fn run(settings: &Settings, interrupt: &Interrupt) -> anyhow::Result<usize> 
     let started = Instant::now();
     let folder = Folder::claim(&settings.out, settings.keep)?;
     let mut screen = Screen::new();
-    story::tell(&mut screen, interrupt, settings, &folder.work())?;
+    story::run(&mut screen, interrupt, settings, &folder.work())?;
     latency::measure(&mut screen, interrupt, settings, &folder)?;
     screen.blank()?;
     let seconds = started.elapsed().as_secs();

@@ -23,7 +23,7 @@ const ATTEMPT: Duration = Duration::from_millis(700);
 const SILENCE: Duration = Duration::from_millis(400);
 
 /// Runs the story. All processes and sockets of the story end before this function returns.
-pub(crate) fn tell(
+pub(crate) fn run(
     screen: &mut Screen,
     interrupt: &Interrupt,
     settings: &Settings,

@@ -71,7 +71,7 @@ pub fn run(
         Ok(tables) => Some(tables),
         Err(_) if !testbed.bench().has_switch => None,
         Err(error) => {
-            run.record.finding("tables-unknown", format!("the flow tables could not be read before the experiment, so whether they are as they were cannot be told: {error}"));
+            run.record.finding("tables-unknown", format!("the flow tables could not be read before the experiment, so it is not known whether they are as they were: {error}"));
             None
         }
     };
@@ -164,7 +164,7 @@ impl Run {
     ) -> Result<Option<String>> {
         let end = testbed.now().saturating_add(options.limit);
         let start = testbed.now();
-        let mut done = self.tell(testbed, module, start, &Event::Start)?;
+        let mut done = self.deliver(testbed, module, start, &Event::Start)?;
         while done.is_none() {
             if options.stop.load(Ordering::Relaxed) {
                 return Err(Error::Interrupted);
@@ -193,19 +193,21 @@ impl Run {
     ) -> Result<Option<Option<String>>> {
         let at = arrival.at;
         match &arrival.what {
-            Happening::Sent(mark) => self.tell(testbed, module, at, &Event::Sent { mark: *mark }),
+            Happening::Sent(mark) => {
+                self.deliver(testbed, module, at, &Event::Sent { mark: *mark })
+            }
             Happening::Message(frame) => {
                 let (xid, message) =
                     Message::parse(frame).map_err(|error| Error::NotOpenFlow(error.to_string()))?;
                 if let Message::EchoRequest(bytes) = message {
                     return self.answer_echo(testbed, xid, bytes).map(|()| None);
                 }
-                self.tell(testbed, module, at, &Event::Message { xid, message, frame })
+                self.deliver(testbed, module, at, &Event::Message { xid, message, frame })
             }
             Happening::Probes { channel, probes } => {
                 for (probe, seen) in probes {
                     let event = Event::Probe { channel: *channel, probe, seen: *seen };
-                    let done = self.tell(testbed, module, probe.arrived.0, &event)?;
+                    let done = self.deliver(testbed, module, probe.arrived.0, &event)?;
                     if done.is_some() {
                         return Ok(done);
                     }
@@ -217,15 +219,15 @@ impl Run {
                     return Ok(None);
                 }
                 let event = Event::Generated { generator: generator & 0xffff, report };
-                self.tell(testbed, module, at, &event)
+                self.deliver(testbed, module, at, &event)
             }
             Happening::Reading { gauge, value, remark } => {
                 self.remark(remark.as_deref());
-                self.tell(testbed, module, at, &Event::Reading { gauge, value: *value })
+                self.deliver(testbed, module, at, &Event::Reading { gauge, value: *value })
             }
             Happening::Object { oid, value, remark } => {
                 self.remark(remark.as_deref());
-                self.tell(testbed, module, at, &Event::Object { oid, value: value.as_ref() })
+                self.deliver(testbed, module, at, &Event::Object { oid, value: value.as_ref() })
             }
         }
     }
@@ -268,7 +270,7 @@ impl Run {
             if self.armed.get(&timer) != Some(&arming) {
                 continue;
             }
-            let done = self.tell(testbed, module, now, &Event::Timer { timer })?;
+            let done = self.deliver(testbed, module, now, &Event::Timer { timer })?;
             if done.is_some() {
                 return Ok(done);
             }
@@ -276,7 +278,7 @@ impl Run {
         Ok(None)
     }
 
-    fn tell(
+    fn deliver(
         &mut self,
         testbed: &mut dyn Testbed,
         module: &mut dyn Module,

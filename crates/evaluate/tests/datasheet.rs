@@ -46,7 +46,7 @@ fn the_sheet_of_a_planted_switch() {
     // What the switch queues in a trial of half a second does not count as done in that time.
     assert!((4_700.0..=5_000.0).contains(&sheet.safe_rates["echo"]), "{sheet:?}");
     assert_eq!(sheet.safe_rates["stats-flow"], 2.0);
-    // The switch answers the question for the sum before its late FLOW_MODs are in, and that is told.
+    // The switch answers the question for the sum before its late FLOW_MODs are in, and that is a finding.
     let codes: Vec<_> = sheet.findings.iter().map(|finding| finding.code.as_str()).collect();
     assert!(codes.contains(&"barrier-lies") && codes.contains(&"rules-vanish"), "{codes:?}");
     let again: DataSheet = serde_json::from_str(&sheet.to_json()).unwrap();

@@ -197,8 +197,8 @@ fn ovs_every_other_experiment() {
 }
 
 #[test]
-fn ovs_queues_are_told_and_only_the_first_is_used() {
-    if lab::testing::skip("ovs_queues_are_told_and_only_the_first_is_used", Requirements::ALL) {
+fn ovs_queues_are_reported_and_only_the_first_is_used() {
+    if lab::testing::skip("ovs_queues_are_reported_and_only_the_first_is_used", Requirements::ALL) {
         return;
     }
     for (name, version) in ["q10", "q13"].into_iter().zip(VERSIONS) {
@@ -252,7 +252,7 @@ fn ovs_a_script_agrees_with_the_built_in_experiment() {
             samples[samples.len() / 2]
         };
         let (script, module) = (median(&scripted, &of_script), median(&built_in, &of_module));
-        // A rotation of the probes is 8 ms: what either can tell apart.
+        // A rotation of the probes is 8 ms: the smallest difference that either can see.
         let noise = 8_000.0;
         assert!(script < 5.0 * module + noise, "{metric}: {script} against {module}");
         assert!(module < 5.0 * script + noise, "{metric}: {module} against {script}");

@@ -37,7 +37,7 @@ fn the_example_agrees_with_the_built_in_experiment() {
                 let of_script = Case::new().with("rules", 100.0);
                 let of_module = Case::new().with("rules", 100u32);
                 let of_module = of_module.with("match", "exact").with("priority", "equal");
-                // A rotation of 8 ms is what either can tell apart.
+                // A rotation of 8 ms is the smallest difference that either can see.
                 for (metric, noise) in [
                     ("sent_us", 0.001),
                     ("barrier_us", 0.001),

@@ -192,9 +192,10 @@ fn a_real_agent_answers_v2c_and_v3() {
     ] {
         let outcome = evaluate(&wrong, None, &asks);
         assert_eq!(value(&outcome, NAME), Some(-1.0), "{wrong}");
-        let told = outcome.record.findings().iter().any(|finding| finding.text.contains(sentence));
+        let is_found =
+            outcome.record.findings().iter().any(|finding| finding.text.contains(sentence));
         assert!(
-            told && codes(&outcome).contains(&"snmp"),
+            is_found && codes(&outcome).contains(&"snmp"),
             "{wrong}: {:?}",
             outcome.record.findings()
         );
@@ -202,8 +203,8 @@ fn a_real_agent_answers_v2c_and_v3() {
 }
 
 #[test]
-fn a_real_agent_tells_cpu_time_and_interface_counters() {
-    let name = "a_real_agent_tells_cpu_time_and_interface_counters";
+fn a_real_agent_reports_cpu_time_and_interface_counters() {
+    let name = "a_real_agent_reports_cpu_time_and_interface_counters";
     if lab::testing::skip_without(name, &[("snmpd", "snmpd")]) {
         return;
     }
@@ -231,7 +232,7 @@ fn a_real_agent_tells_cpu_time_and_interface_counters() {
 }
 
 #[test]
-fn a_silent_agent_is_told_and_proc_is_read_instead() {
+fn a_silent_agent_is_reported_and_proc_is_read_instead() {
     // Somebody has the port who says nothing.
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let snmp = format!("{},community=public", silent.local_addr().unwrap());
@@ -241,10 +242,10 @@ fn a_silent_agent_is_told_and_proc_is_read_instead() {
     assert_eq!(outcome.partial, None);
     assert_eq!(value(&outcome, NAME), Some(-1.0));
     assert!(cpu(&outcome) > Some(0.0), "the test's own");
-    let told: Vec<&str> =
+    let texts: Vec<&str> =
         outcome.record.findings().iter().map(|finding| finding.text.as_str()).collect();
-    assert!(told.iter().any(|text| text.contains("does not answer")), "{told:?}");
-    assert!(told.iter().any(|text| text.contains("/proc")), "{told:?}");
+    assert!(texts.iter().any(|text| text.contains("does not answer")), "{texts:?}");
+    assert!(texts.iter().any(|text| text.contains("/proc")), "{texts:?}");
     let outcome = evaluate(&snmp, None, &asks);
     assert_eq!(cpu(&outcome), Some(-1.0), "nobody knows");
     // What was not asked for is not missed.

@@ -189,7 +189,7 @@ fn entries_are_written_as_ovs_ofctl_does() {
 
 /// Actions that Open vSwitch does not know are printed with their bytes.
 #[test]
-fn what_ovs_ofctl_does_not_know_is_told_with_its_bytes() {
+fn what_ovs_ofctl_does_not_know_is_printed_with_its_bytes() {
     let unknown = v13::Action::Unknown { type_: 99, body: &[1, 2, 3, 4] };
     let theirs = v13::Action::Experimenter { experimenter: 0xabc, body: &[0; 8] };
     let mask = [0xf0, 0, 0, 0, 0, 0];

@@ -125,7 +125,7 @@ impl CpuBound {
             .or_else(|| v2().map(Duration::from_micros))
             .ok_or_else(|| Error::State {
                 path: file.to_owned(),
-                message: "it tells no CPU time".to_owned(),
+                message: "it has no CPU time".to_owned(),
             })
     }
 

@@ -279,8 +279,8 @@ impl Transaction {
 
 /// Whether every root and designated port forwards, in the output of `ovs-appctl rstp/show` for all switches. A port is
 /// `Disabled` until the switch detects its link. No port stays `Disabled`.
-pub(crate) fn has_settled(told: &str) -> bool {
-    told.lines().all(|line| {
+pub(crate) fn has_settled(output: &str) -> bool {
+    output.lines().all(|line| {
         let mut words = line.split_whitespace().skip(1);
         match words.next() {
             Some("Root" | "Designated") => words.next() == Some("Forwarding"),
@@ -467,7 +467,7 @@ mod tests {
 
     #[test]
     fn a_spanning_tree_has_settled_when_all_forward_that_are_to() {
-        let told = |first: &str, second: &str| {
+        let output = |first: &str, second: &str| {
             format!(
                 "---- s4 ----\nRoot ID:\n  stp-priority    32768\n  stp-system-id   12:df:da:83:4e:40\n  root-port       s4-eth1\n\n\
                  Interface  Role       State      Cost     Pri.Nbr \n  ---------- ---------- ---------- -------- -------\n  \
@@ -481,7 +481,7 @@ mod tests {
             ("Designated Discarding", "Designated Forwarding", false),
             ("Root       Learning  ", "Alternate  Discarding", false),
         ] {
-            assert_eq!(has_settled(&told(first, second)), expected, "{first} {second}");
+            assert_eq!(has_settled(&output(first, second)), expected, "{first} {second}");
         }
         assert!(has_settled(""));
     }

@@ -34,7 +34,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Tells apart the causes that have a remedy of their own.
+    /// An error of its own for each cause that has a remedy of its own.
     pub(crate) fn system(action: impl Into<String>, source: impl Into<io::Error>) -> Error {
         let (action, source) = (action.into(), source.into());
         match source.kind() {

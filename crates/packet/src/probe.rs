@@ -4,7 +4,7 @@
 //!   payload:  tag (8)  sequence (4)  time (6)  zeros up to the frame's length
 //! ```
 //!
-//! The tag tells one experiment's probes from everything else. The time is the low 48 bits of
+//! The tag distinguishes one experiment's probes from everything else. The time is the low 48 bits of
 //! nanoseconds since 1970, which [`crate::Observation`] completes from the arrival's. So the
 //! shortest probe is Ethernet's shortest frame: 60 bytes, or 64 with the frame check sequence that
 //! the hardware adds.
@@ -102,7 +102,7 @@ impl Probes for ProbeTemplate {
 }
 
 /// Several templates in turn: a frame is made from the one at its sequence number modulo their
-/// number, so that the sequence number tells which it was. Of none, frames are empty.
+/// number, so that the sequence number says which it was. Of none, frames are empty.
 impl Probes for Vec<ProbeTemplate> {
     fn stamp(&mut self, sequence: u32, time: Timestamp) -> &[u8] {
         let turn = (sequence as usize).checked_rem(self.len()).unwrap_or(0);

@@ -18,7 +18,7 @@ pub struct TcpConnection {
     pub data_out: u64,
 }
 
-/// Tells of every established connection of this network namespace; `None` when the kernel does not say.
+/// Calls `each` with every established connection of this network namespace; `None` when the kernel does not say.
 pub fn tcp_connections(mut each: impl FnMut(TcpConnection)) -> Option<()> {
     let (kind, flags) = (SocketType::DGRAM, SocketFlags::CLOEXEC);
     let socket =

@@ -141,7 +141,7 @@ impl Compared {
     /// Describes the points and metrics that only one side has, in one sentence for each pair of
     /// results. The sentence names the first ten.
     #[must_use]
-    pub fn told_unmatched(&self) -> Vec<String> {
+    pub fn unmatched_sentences(&self) -> Vec<String> {
         const SHOWN: usize = 10;
         let mut by_sides: BTreeMap<(&str, &str), Vec<String>> = BTreeMap::new();
         for Unmatched { point, metric, only_in, not_in } in &self.unmatched {
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_side_has_alone_is_told() {
+    fn what_one_side_has_alone_is_listed() {
         let low = [1.0, 2.0];
         let mut other = with(&low, Better::Lower);
         other.points[0].parameters.insert("tenants".into(), 20.0.into());
@@ -329,7 +329,7 @@ mod tests {
         let compared = compare(&all);
         assert_eq!(compared.lines, []);
         assert_eq!(
-            compared.told_unmatched(),
+            compared.unmatched_sentences(),
             [
                 "in a/, and not in b/: weir rate=40,000",
                 "in b/, and not in a/: weir rate=40,000 tenants=20"
@@ -337,9 +337,9 @@ mod tests {
         );
         let compared = compare(&[("a/".into(), both.clone()), all[0].clone()]);
         assert_eq!((compared.lines.len(), compared.unmatched.len()), (1, 2));
-        let told = compared.told_unmatched();
+        let sentences = compared.unmatched_sentences();
         assert_eq!(
-            told,
+            sentences,
             ["in a/, and not in a/: n of weir rate=40,000; weir rate=40,000 tenants=20"]
         );
         assert_eq!(compare(&[all[0].clone(), ("b/".into(), both)]).unmatched.len(), 2);

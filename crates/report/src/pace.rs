@@ -24,7 +24,7 @@ impl Pace {
     /// The estimated duration of the whole measurement, such as `about 6 h 50 min`.
     #[must_use]
     pub fn whole(&self) -> String {
-        told(self.guess.saturating_mul(u32::try_from(self.steps).unwrap_or(u32::MAX)))
+        readable(self.guess.saturating_mul(u32::try_from(self.steps).unwrap_or(u32::MAX)))
     }
 
     /// Begins the next step. Returns the number of the step and the remaining time, such as `3 of 40, about 12 min
@@ -32,7 +32,7 @@ impl Pace {
     pub fn step(&mut self) -> String {
         let left = left(self.steps, self.begun, self.start.elapsed(), self.guess);
         self.begun += 1;
-        format!("{} of {}, {} left", self.begun, self.steps, told(left))
+        format!("{} of {}, {} left", self.begun, self.steps, readable(left))
     }
 }
 
@@ -49,12 +49,12 @@ pub fn left_after(made: usize, steps: usize, elapsed: Duration) -> String {
     if made == 0 {
         return String::new();
     }
-    format!(", {} left", told(left(steps, made, elapsed, Duration::ZERO)))
+    format!(", {} left", readable(left(steps, made, elapsed, Duration::ZERO)))
 }
 
 /// Writes a time for people, with about two digits.
 #[must_use]
-pub fn told(time: Duration) -> String {
+pub fn readable(time: Duration) -> String {
     let seconds = time.as_secs_f64().round() as u64;
     let minutes = (time.as_secs_f64() / 60.0).round() as u64;
     match (minutes / 60, minutes % 60) {
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_told_as_people_do() {
+    fn times_have_about_two_digits() {
         for (seconds, expected) in [
             (0.4, "about 0 s"),
             (99.0, "about 99 s"),
@@ -79,12 +79,12 @@ mod tests {
             (24_600.0, "about 6 h 50 min"),
             (1e9, "about 277777 h 47 min"),
         ] {
-            assert_eq!(told(Duration::from_secs_f64(seconds)), expected);
+            assert_eq!(readable(Duration::from_secs_f64(seconds)), expected);
         }
     }
 
     #[test]
-    fn what_is_left_is_told_by_what_was_made() {
+    fn the_time_left_follows_from_the_finished_steps() {
         let s = Duration::from_secs;
         for (steps, made, elapsed, expected) in
             [(10, 0, 0, 300), (10, 5, 50, 50), (10, 9, 90, 10), (10, 10, 100, 0), (3, 5, 1, 0)]

@@ -244,7 +244,7 @@ impl Driver {
         &mut self,
         end: Option<Instant>,
         is_over: impl Fn() -> bool,
-        mut tell: impl FnMut(&Driver, &News) -> anyhow::Result<()>,
+        mut on_news: impl FnMut(&Driver, &News) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
         while !is_over() && end.is_none_or(|end| Instant::now() < end) {
             if self.links.iter().all(Option::is_none) {
@@ -267,10 +267,10 @@ impl Driver {
             self.conduct.handle_timeout(self.started.elapsed());
             self.carry_out();
             while let Some(event) = self.conduct.poll_event() {
-                tell(self, &News::Event(event))?;
+                on_news(self, &News::Event(event))?;
             }
             if let Some(round) = self.end_round() {
-                tell(self, &News::Round(round))?;
+                on_news(self, &News::Round(round))?;
             }
         }
         Ok(())

@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_is_told() {
+    fn noise_is_in_the_errors_of_the_fit() {
         let fit = fit(&law(20.0, 1.5, &[0.3, -0.3, 0.1])).unwrap();
         assert!((fit.cost - 1.5).abs() < 3.0 * fit.cost_error, "{fit:?}");
         assert!(fit.cost_error > 0.01 && fit.r_squared > 0.98 && fit.r_squared < 0.9999, "{fit:?}");

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn every_run_has_to_be_in_time_and_what_is_wrong_is_told() {
+    fn every_run_has_to_be_in_time_and_faults_are_findings() {
         let good = [Some(900.0), Some(1000.0)];
         check([good; 4], "", &[]);
         check([good, [Some(2000.0), Some(1999.0)], good, good], "", &[]);

@@ -144,7 +144,7 @@ impl Sheet {
     }
 
     /// Reports connections that the controller should not have closed.
-    pub(crate) fn told_of_closing(mut self, fabric: &super::fabric::Fabric) -> Self {
+    pub(crate) fn with_closed_connections(mut self, fabric: &super::fabric::Fabric) -> Self {
         match fabric.closed() {
             0 => {}
             count => self.finding("connection-closed", &format!("connections ended {count} times")),

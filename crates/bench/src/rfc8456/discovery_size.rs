@@ -96,7 +96,7 @@ fn is_discovered(context: &mut Context<'_>, layout: Layout) -> Result<Found, Err
     let deployed = deployed(&fabric)?;
     let (query, limit) = (context.plan.query_ms, context.plan.limit_ms);
     match ask_until(northbound.as_mut(), &deployed, query, limit)? {
-        Answer::Same | Answer::CannotTell => Ok(Found::Whole { links }),
+        Answer::Same | Answer::NoTopology => Ok(Found::Whole { links }),
         Answer::Other(_) => Ok(Found::Partial),
     }
 }

@@ -120,11 +120,11 @@ fn confirm(
     let deployed = deployed(fabric)?;
     match ask_until(northbound.as_mut(), &deployed, context.plan.query_ms, context.plan.limit_ms)? {
         Answer::Same => sheet.time("confirmed_ms", fabric.now() - first),
-        Answer::Other(told) => sheet.finding(
+        Answer::Other(reported) => sheet.finding(
             "northbound-differs",
-            &format!("the northbound interface tells {told}, deployed are {deployed}"),
+            &format!("the northbound interface reports {reported}, deployed are {deployed}"),
         ),
-        Answer::CannotTell => {}
+        Answer::NoTopology => {}
     }
     Ok(())
 }
@@ -144,7 +144,7 @@ pub(super) enum Answer {
     /// Another topology, three times or until the time limit.
     Other(Discovered),
     /// The interface cannot report a topology.
-    CannotTell,
+    NoTopology,
 }
 
 /// Sends queries until the answer is `deployed`, or has been the same for the time of three queries
@@ -161,17 +161,17 @@ pub(super) fn ask_until(
     let mut pause = FIRST_PAUSE;
     let mut last: Option<(Discovered, Instant)> = None;
     loop {
-        let Some(told) = northbound.topology()? else { return Ok(Answer::CannotTell) };
-        if told == *deployed {
+        let Some(reported) = northbound.topology()? else { return Ok(Answer::NoTopology) };
+        if reported == *deployed {
             return Ok(Answer::Same);
         }
         let since = match last {
-            Some((before, since)) if before == told => since,
+            Some((before, since)) if before == reported => since,
             _ => Instant::now(),
         };
-        last = Some((told, since));
+        last = Some((reported, since));
         if since.elapsed() >= query * 2 || start.elapsed() >= limit {
-            return Ok(Answer::Other(told));
+            return Ok(Answer::Other(reported));
         }
         std::thread::sleep(pause.min(query));
         pause *= 2;

@@ -99,7 +99,7 @@ pub struct NorthboundCommand {
     answers: Receiver<Answer>,
     /// Whether the command ever reported a topology. A command that did not answer the first query
     /// gets no further queries.
-    tells_topology: Option<bool>,
+    reports_topology: Option<bool>,
 }
 
 /// An answer of a northbound command.
@@ -124,11 +124,11 @@ impl NorthboundCommand {
         let (Some(stdin), Some(stdout)) = (process.0.stdin.take(), process.0.stdout.take()) else {
             return Err(Error::Internal("a child's pipes are missing"));
         };
-        let (told, answers) = sync_channel(MOST_ANSWERS);
-        let listen = move || listen(stdout, &told);
+        let (sender, answers) = sync_channel(MOST_ANSWERS);
+        let listen = move || listen(stdout, &sender);
         let thread = std::thread::Builder::new().name("bench-northbound".to_owned());
         thread.spawn(listen).map_err(Error::io("thread"))?;
-        Ok(Self { process, stdin, answers, tells_topology: None })
+        Ok(Self { process, stdin, answers, reports_topology: None })
     }
 
     fn order(&mut self, text: &str) -> Result<(), Error> {
@@ -152,7 +152,7 @@ impl Northbound for NorthboundCommand {
     }
 
     fn topology(&mut self) -> Result<Option<Discovered>, Error> {
-        if self.tells_topology == Some(false) {
+        if self.reports_topology == Some(false) {
             return Ok(None);
         }
         // Earlier refusals do not belong to this order.
@@ -162,16 +162,16 @@ impl Northbound for NorthboundCommand {
         loop {
             match self.answers.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(Answer::Topology(discovered)) => {
-                    self.tells_topology = Some(true);
+                    self.reports_topology = Some(true);
                     return Ok(Some(discovered));
                 }
                 Ok(Answer::Refused(_)) => {}
-                Err(RecvTimeoutError::Timeout) if self.tells_topology.is_none() => {
-                    self.tells_topology = Some(false);
+                Err(RecvTimeoutError::Timeout) if self.reports_topology.is_none() => {
+                    self.reports_topology = Some(false);
                     return Ok(None);
                 }
                 Err(RecvTimeoutError::Timeout) => {
-                    let text = "the northbound command does not tell the topology any more";
+                    let text = "the northbound command does not report the topology any more";
                     return Err(Error::System(text.to_owned()));
                 }
                 Err(RecvTimeoutError::Disconnected) => {
@@ -205,7 +205,7 @@ fn order(flow: &FlowOrder) -> String {
     .to_string()
 }
 
-fn listen(stdout: impl std::io::Read, told: &SyncSender<Answer>) {
+fn listen(stdout: impl std::io::Read, sender: &SyncSender<Answer>) {
     let mut stdout = BufReader::new(stdout);
     loop {
         let mut line = Vec::new();
@@ -214,7 +214,7 @@ fn listen(stdout: impl std::io::Read, told: &SyncSender<Answer>) {
             _ => return,
         }
         if let Some(answer) = answer(&line)
-            && matches!(told.try_send(answer), Err(TrySendError::Disconnected(_)))
+            && matches!(sender.try_send(answer), Err(TrySendError::Disconnected(_)))
         {
             return;
         }
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_told_and_asked() {
+    fn a_command_gets_orders_and_questions() {
         let script = r#"while read -r line; do case "$line" in
             *topology*) echo noise; echo '{"event": "switch"}'
                         echo '{"event": "topology", "switches": 3, "links": 4}';;

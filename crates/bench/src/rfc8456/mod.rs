@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_found_and_others_are_told_which_there_are() {
+    fn names_are_found_and_the_error_for_another_name_lists_them() {
         for test in Test::ALL {
             assert_eq!(test.name.parse::<Test>(), Ok(test));
             assert!(!test.about.is_empty() && !test.headline.is_empty(), "{test:?}");

@@ -29,7 +29,7 @@ pub(super) const REACTIVE: Test = Test {
 pub(super) const PROACTIVE: Test = Test {
     name: "proactive-path-rate",
     section: "5.1.7",
-    about: "paths per second that the northbound interface is told",
+    about: "paths per second that are sent to the northbound interface",
     needs: &[Need::Northbound],
     headline: HEADLINE,
     measure: |context| Ok(vec![proactive(context, &Case::plain(PROACTIVE.name))?]),
@@ -92,7 +92,7 @@ pub(super) fn reactive(context: &mut Context<'_>, case: &Case) -> Result<Measure
         pace.write(&mut sheet);
         context.rest();
     }
-    Ok(sheet.told_of_closing(&fabric).finish())
+    Ok(sheet.with_closed_connections(&fabric).finish())
 }
 
 fn proactive(context: &mut Context<'_>, case: &Case) -> Result<Measurement, Error> {
@@ -116,7 +116,7 @@ fn proactive(context: &mut Context<'_>, case: &Case) -> Result<Measurement, Erro
         pace.write(&mut sheet);
         context.rest();
     }
-    Ok(sheet.told_of_closing(&fabric).finish())
+    Ok(sheet.with_closed_connections(&fabric).finish())
 }
 
 /// Keeps a number of paths unfinished for one trial. `begin` starts the paths of these tags, and

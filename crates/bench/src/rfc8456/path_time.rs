@@ -80,7 +80,7 @@ pub(super) fn reactive(context: &mut Context<'_>, case: &Case) -> Result<Measure
             ),
         }
     }
-    Ok(sheet.told_of_closing(&fabric).finish())
+    Ok(sheet.with_closed_connections(&fabric).finish())
 }
 
 fn proactive(context: &mut Context<'_>, case: &Case) -> Result<Measurement, Error> {
@@ -118,7 +118,7 @@ fn proactive(context: &mut Context<'_>, case: &Case) -> Result<Measurement, Erro
             sheet.time("path_ms", last.saturating_sub(start));
         }
     }
-    Ok(sheet.told_of_closing(&fabric).finish())
+    Ok(sheet.with_closed_connections(&fabric).finish())
 }
 
 pub(super) fn northbound<'a>(
@@ -126,7 +126,7 @@ pub(super) fn northbound<'a>(
 ) -> Result<&'a mut dyn super::helpers::Northbound, Error> {
     match &mut context.helpers.northbound {
         Some(northbound) => Ok(northbound.as_mut()),
-        None => Err(Error::System("there is no northbound interface to tell".to_owned())),
+        None => Err(Error::System("there is no northbound interface".to_owned())),
     }
 }
 

@@ -104,7 +104,7 @@ fn repeat(context: &mut Context<'_>, way: &mut Way) -> Result<Measurement, Error
             let text = format!("it keeps all {most} entries that were tried");
             sheet.finding("at-upper-bound", &text);
         }
-        sheet = sheet.told_of_closing(&fabric);
+        sheet = sheet.with_closed_connections(&fabric);
         drop(fabric);
         context.rest();
     }

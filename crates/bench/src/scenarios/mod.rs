@@ -159,11 +159,11 @@ mod tests {
 
     /// Real switches that are not available: every call fails.
     #[derive(Debug)]
-    struct Told;
+    struct Unavailable;
 
-    impl RealSwitches for Told {
+    impl RealSwitches for Unavailable {
         fn name(&self) -> String {
-            "told".to_owned()
+            "unavailable".to_owned()
         }
         fn prepare(&self, _: Size) -> Result<Stand, String> {
             Err("there are none".to_owned())
@@ -181,7 +181,7 @@ mod tests {
         let subject =
             System::Weir { command: Vec::new(), extra: String::new(), tenancy: Tenancy::default() };
         let mut options = Options::new(subject, PathBuf::new());
-        options.switches = real.then(|| Arc::new(Told) as Arc<dyn RealSwitches>);
+        options.switches = real.then(|| Arc::new(Unavailable) as Arc<dyn RealSwitches>);
         options
     }
 

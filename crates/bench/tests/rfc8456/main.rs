@@ -55,8 +55,8 @@ impl Bench {
         Self { planted, plan, helpers: Helpers::default() }
     }
 
-    fn told(mut self) -> Self {
-        self.helpers.northbound = Some(Box::new(Told(self.planted.brain())));
+    fn with_northbound(mut self) -> Self {
+        self.helpers.northbound = Some(Box::new(PlantedNorthbound(self.planted.brain())));
         self
     }
 
@@ -108,9 +108,9 @@ fn check_point(point: &Point, trials: usize, expected: &[(&str, Expect)]) {
 }
 
 /// The planted controller's northbound interface.
-struct Told(Arc<Brain>);
+struct PlantedNorthbound(Arc<Brain>);
 
-impl Northbound for Told {
+impl Northbound for PlantedNorthbound {
     fn install(&mut self, flows: &[FlowOrder]) -> Result<(), Error> {
         for flow in flows {
             self.0.install(flow.dpid, flow.source, flow.destination, flow.out_port as u16);
@@ -127,7 +127,7 @@ impl Northbound for Told {
 #[test]
 fn discovery_takes_as_long_as_planted() {
     let plan = Plan { discovery: 120 * MS, ..Plan::discovering(3) };
-    let mut bench = Bench::new("leafspine,2,1", plan).told();
+    let mut bench = Bench::new("leafspine,2,1", plan).with_northbound();
     // One probe first, then one probe out of each of 2 + 2 + 3 ports; the last probes may not be needed any more.
     let expected = [
         ("discovery_ms", AtLeast(120.0)),
@@ -172,7 +172,7 @@ fn a_hub_provisions_nothing() {
 
 #[test]
 fn a_proactive_path_is_there_when_its_last_entry_is() {
-    let mut bench = Bench::new("leafspine,2,1", Plan::learning()).told();
+    let mut bench = Bench::new("leafspine,2,1", Plan::learning()).with_northbound();
     // The controller does not know the stations, because its switches send no PACKET_INs.
     bench.check(
         "proactive-path-time",
@@ -182,7 +182,7 @@ fn a_proactive_path_is_there_when_its_last_entry_is() {
 
 #[test]
 fn path_rates_are_counted() {
-    let mut bench = Bench::new("linear,2", Plan::learning()).told();
+    let mut bench = Bench::new("linear,2", Plan::learning()).with_northbound();
     // Every path has an entry at both switches. Paths that are unfinished at the end have some more entries.
     let expected = [
         ("paths_per_s", AtLeast(10.0)),
@@ -236,7 +236,7 @@ fn tables_are_filled_until_nothing_more_comes() {
     bench.plan.steady_rate = 4_000.0;
     bench.check("table-capacity", &[("flow_entries", Is(37.0))]);
     let plan = Plan { most_flows: 37, forwards: Forwards::Not, ..Plan::learning() };
-    let mut bench = Bench::new("linear,2", plan).told();
+    let mut bench = Bench::new("linear,2", plan).with_northbound();
     bench.plan.trials = 1;
     let verdict = bench.run("table-capacity");
     let proactive = &verdict.results.points[1];
@@ -333,7 +333,7 @@ fn traffic_is_rerouted_as_late_as_planted() {
 }
 
 #[test]
-fn traffic_that_is_not_rerouted_is_told() {
+fn traffic_that_is_not_rerouted_is_reported() {
     let mut bench = Bench::new("ring,4", two_ways(Duration::from_secs(3600)));
     bench.check_finding("reprovisioning", "not-reprovisioned", "reprovisioning_ms");
 }
@@ -368,7 +368,7 @@ fn trouble_is_measured_beside_its_absence() {
 }
 
 #[test]
-fn a_controller_that_never_completes_the_handshake_is_told() {
+fn a_controller_that_never_completes_the_handshake_is_reported() {
     for (plan, word) in [
         (Plan { asks: false, ..Plan::learning() }, "never asked for their features"),
         (Plan { most_sessions: 1, ..Plan::learning() }, "were closed"),

@@ -132,8 +132,8 @@ impl Compare {
             text +=
                 &format!("{left_off} of {count} metrics show no difference (--all lists them)\n");
         }
-        for told in compared.told_unmatched() {
-            text += &format!("{told}\n");
+        for sentence in compared.unmatched_sentences() {
+            text += &format!("{sentence}\n");
         }
         text
     }

@@ -62,7 +62,7 @@ pub(crate) fn measure(
     show(screen, &measured)?;
     judge(screen, &measured)?;
     all.extend(measured);
-    tell_of_lateness(screen, &all)?;
+    show_lateness(screen, &all)?;
     write(settings, folder, &effort, all, screen)
 }
 
@@ -210,7 +210,7 @@ fn is_late(measured: &Measurement) -> bool {
 }
 
 /// Shows how many figures contain the delay of a late generator.
-fn tell_of_lateness(screen: &mut Screen, measured: &[Measurement]) -> anyhow::Result<()> {
+fn show_lateness(screen: &mut Screen, measured: &[Measurement]) -> anyhow::Result<()> {
     let late = measured.iter().filter(|one| is_late(one)).count();
     if late > 0 {
         let all = measured.len();

@@ -55,16 +55,16 @@ impl DataSheet {
     }
 
     fn size(&self, results: &Results) -> Block {
-        let told = self.capacity.iter().map(|(kind, capacity)| {
+        let sizes = self.capacity.iter().map(|(kind, capacity)| {
             let more = if capacity.is_full { "" } else { " or more" };
             format!("{}{more} with {kind} matches", number(capacity.entries))
         });
-        let told: Vec<String> = told.collect();
+        let sizes: Vec<String> = sizes.collect();
         Block {
             heading: "Table size".to_owned(),
-            sentence: match told.is_empty() {
+            sentence: match sizes.is_empty() {
                 true => "It was not measured how many entries fit.".to_owned(),
-                false => format!("Entries that fit: {}.", told.join(", ")),
+                false => format!("Entries that fit: {}.", sizes.join(", ")),
             },
             figure: curves(
                 "Time for an entry while the table fills",
@@ -77,12 +77,15 @@ impl DataSheet {
 
     fn lies(&self, results: &Results) -> Block {
         let sentence = match (self.barrier_honest, self.barrier_lie_us) {
-            (Some(true), _) => "Every barrier told the truth.".to_owned(),
+            (Some(true), _) => "No barrier was answered before its change was real.".to_owned(),
             (Some(false), lie) => format!(
                 "Barriers were answered before the change was real, by {} ms or more.",
                 number(lie.unwrap_or(0.0) / 1e3)
             ),
-            (None, _) => "It could not be seen whether barriers tell the truth.".to_owned(),
+            (None, _) => {
+                "It could not be seen whether barriers were answered before the change was real."
+                    .to_owned()
+            }
         };
         let lost = self.modification_loss.iter().filter(|(_, loss)| **loss >= 5.0);
         let lost: Vec<String> =
@@ -265,6 +268,9 @@ mod tests {
             .map(|block| block.heading.as_str())
             .collect();
         assert_eq!(with, ["Safe rates", "What lies", "How fast tables change"]);
-        assert!(report::page::sheet(&sheet).contains("Every barrier told the truth."));
+        assert!(
+            report::page::sheet(&sheet)
+                .contains("No barrier was answered before its change was real.")
+        );
     }
 }

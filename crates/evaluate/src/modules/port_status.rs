@@ -61,7 +61,7 @@ impl Run {
         }
         if self.missed > 0 {
             let text = format!(
-                "{} changes of a link were not told within {} s",
+                "{} changes of a link were not reported within {} s",
                 self.missed,
                 self.patience / 1_000_000_000
             );

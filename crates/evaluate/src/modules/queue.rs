@@ -94,7 +94,7 @@ impl Run {
             && has_come
         {
             let text = format!(
-                "the switch counts no packet in queue {queue} for the probes that it was told to send through it: they \
+                "the switch counts no packet in queue {queue} for the probes that its entries send to this queue: they \
                  left, but not by that queue"
             );
             orders.record.finding("queue-unused", text);
@@ -159,7 +159,7 @@ impl Module for Run {
                 Message::Error { .. } if !self.todo.is_empty() => self.counted(at, None, orders),
                 Message::Error { code } => {
                     let name = error_name(*code, orders);
-                    orders.give_up(format!("the switch does not tell its queues: {name}"));
+                    orders.give_up(format!("the switch does not report its queues: {name}"));
                 }
                 _ => {}
             },

@@ -218,7 +218,7 @@ impl Run {
             record.finding(
                 "statistics-incomplete",
                 format!(
-                    "a reply told of {} entries; the switch acknowledged {}",
+                    "a reply has {} entries; the switch acknowledged {}",
                     open.entries, self.plan.rules
                 ),
             );
@@ -263,7 +263,7 @@ impl Run {
         if percent.is_finite() {
             orders.record.sample(&case, CPU, percent);
         } else {
-            let text = "nobody tells the switch's CPU time: give --pid or --snmp";
+            let text = "nothing reports the switch's CPU time: give --pid or --snmp";
             orders.record.finding("cpu-unknown", text);
         }
         if let Some((_, _, left)) = self.todo.last_mut() {
@@ -301,7 +301,7 @@ impl Module for Run {
                 }
                 Message::Error { code } if self.open.contains_key(xid) => {
                     let name = error_name(*code, orders);
-                    orders.give_up(format!("the switch refused to tell statistics: {name}"));
+                    orders.give_up(format!("the switch refused to send statistics: {name}"));
                 }
                 _ => {}
             },

@@ -490,9 +490,10 @@ impl Update {
                 orders.record.sample(&case, Measure::percent("cpu_percent"), percent);
             }
             (_, Some(value)) => self.cpu = Some((at, value)),
-            (_, None) => orders
-                .record
-                .finding("cpu-unknown", "nobody tells the switch's CPU time: give --pid or --snmp"),
+            (_, None) => orders.record.finding(
+                "cpu-unknown",
+                "nothing reports the switch's CPU time: give --pid or --snmp",
+            ),
         }
     }
 }

@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_told_the_password() {
+    fn no_text_has_the_password() {
         let agent: Agent = "127.0.0.1:161,user=a,auth=sha:secretsecret".parse().unwrap();
         assert_eq!(format!("{agent} {agent:?}"), "127.0.0.1:161 Agent(127.0.0.1:161)");
     }

@@ -33,8 +33,8 @@ impl Session {
     pub(crate) fn get(&mut self, oids: &[Oid]) -> Result<Vec<Option<Value>>, String> {
         let found = self.ask(oids, false)?;
         if found.len() != oids.len() {
-            let (asked, told) = (oids.len(), found.len());
-            return Err(format!("was asked for {asked} objects and told of {told}"));
+            let (asked, answered) = (oids.len(), found.len());
+            return Err(format!("was asked for {asked} objects and answered with {answered}"));
         }
         Ok(found.into_iter().map(|(_, value)| value).collect())
     }
@@ -55,7 +55,7 @@ impl Session {
             // Without this check, an agent with identifiers that do not increase would get requests
             // for ever.
             if oid.parts() <= last.parts() {
-                return Err("tells its objects in no order".to_owned());
+                return Err("answers with objects that are not in order".to_owned());
             }
             rows.push((*row, value));
             last = oid;
@@ -101,7 +101,8 @@ impl Session {
                     if pdu.error_status != 0 {
                         return Err(format!("refused: error status {}", pdu.error_status));
                     }
-                    let found = pdu.varbinds.map(|(oid, value)| Some((own(&oid)?, told(&value))));
+                    let found =
+                        pdu.varbinds.map(|(oid, value)| Some((own(&oid)?, own_value(&value))));
                     let found: Option<Vec<_>> = found.collect();
                     self.open = Some(session);
                     return found.ok_or_else(|| "an object identifier is too large".to_owned());
@@ -166,7 +167,7 @@ fn own(oid: &snmp2::Oid<'_>) -> Option<Oid> {
     oid.iter().map(|parts| Oid::of(&parts.collect::<Vec<_>>()))
 }
 
-fn told(value: &snmp2::Value<'_>) -> Option<Value> {
+fn own_value(value: &snmp2::Value<'_>) -> Option<Value> {
     use snmp2::Value as V;
     Some(match value {
         V::Boolean(flag) => Value::Number(f64::from(u8::from(*flag))),

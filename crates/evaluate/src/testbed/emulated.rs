@@ -88,7 +88,7 @@ enum Step {
     /// A link changes.
     Link { port: u32, up: bool },
     /// The module gets an event.
-    Tell(Happening),
+    Event(Happening),
 }
 
 struct Generator {
@@ -193,14 +193,14 @@ impl Emulated {
                 self.packet_ins_free = free + interval;
                 at += (self.packet_ins_free - now) as u64;
             }
-            self.plan(at, Step::Tell(Happening::Message(frame.to_vec())));
+            self.plan(at, Step::Event(Happening::Message(frame.to_vec())));
         }
         if !rest.is_empty() {
             // The rest is a partial message, or bytes that are not OpenFlow: the reader has to
             // detect both.
             self.plan(
                 self.now + self.hardware.control_latency,
-                Step::Tell(Happening::Message(rest.to_vec())),
+                Step::Event(Happening::Message(rest.to_vec())),
             );
         }
     }
@@ -230,7 +230,7 @@ impl Emulated {
         let stamp = Timestamp(at.saturating_add_signed(drift));
         if let Some(probe) = Observation::parse(&transmit.frame, self.bench.tag, stamp) {
             let probes = vec![(probe, at + SEEN_AFTER)];
-            self.plan(at, Step::Tell(Happening::Probes { channel, probes }));
+            self.plan(at, Step::Event(Happening::Probes { channel, probes }));
         }
     }
 
@@ -255,7 +255,7 @@ impl Emulated {
 
     fn take(&mut self, step: Step) -> Option<Arrival> {
         match step {
-            Step::Tell(what) => return Some(Arrival { at: self.now, what }),
+            Step::Event(what) => return Some(Arrival { at: self.now, what }),
             Step::ToSwitch(bytes) => {
                 let mut rest = bytes.as_slice();
                 while let Ok(Some(length)) = openflow::frame::next(rest) {
@@ -287,7 +287,7 @@ impl Testbed for Emulated {
     fn send(&mut self, bytes: Vec<u8>, mark: Option<u32>) -> Result<()> {
         self.plan(self.now + self.hardware.control_latency, Step::ToSwitch(bytes));
         if let Some(mark) = mark {
-            self.plan(self.now, Step::Tell(Happening::Sent(mark)));
+            self.plan(self.now, Step::Event(Happening::Sent(mark)));
         }
         Ok(())
     }
@@ -315,7 +315,7 @@ impl Testbed for Emulated {
             mean_lateness: 0,
             worst_lateness: 0,
         };
-        self.plan(self.now, Step::Tell(Happening::Generated { generator, report }));
+        self.plan(self.now, Step::Event(Happening::Generated { generator, report }));
     }
 
     fn set_link(&mut self, channel: usize, up: bool) -> Result<()> {
@@ -326,7 +326,7 @@ impl Testbed for Emulated {
 
     fn read(&mut self, gauge: Gauge) {
         let value = (gauge == Gauge::Cpu).then(|| self.switch.busy(self.now) as f64);
-        self.plan(self.now, Step::Tell(Happening::Reading { gauge, value, remark: None }));
+        self.plan(self.now, Step::Event(Happening::Reading { gauge, value, remark: None }));
     }
 
     fn ask(&mut self, oid: Oid) {
@@ -334,7 +334,7 @@ impl Testbed for Emulated {
         let value = value.map(|(_, value)| value.clone());
         let remark = value.is_none().then(|| format!("the emulated switch's agent has no {oid}"));
         let at = self.now + self.hardware.control_latency;
-        self.plan(at, Step::Tell(Happening::Object { oid, value, remark }));
+        self.plan(at, Step::Event(Happening::Object { oid, value, remark }));
     }
 
     fn next(&mut self, until: u64) -> Result<Option<Arrival>> {

@@ -60,7 +60,7 @@ impl Poller {
     /// Starts the thread. `process` is the switch's own process, if the process is on the agent's machine.
     pub(super) fn start(agent: Agent, process: Option<u32>, answers: Answers) -> Result<Poller> {
         let (questions, inbox) = sync_channel(QUEUE);
-        let agent_tells_no_cpu = agent.cpu.is_none();
+        let agent_has_no_cpu = agent.cpu.is_none();
         let worker = Worker {
             name: agent.to_string(),
             interfaces: agent.interfaces.iter().map(|name| (name.clone(), None)).collect(),
@@ -69,7 +69,7 @@ impl Poller {
             process,
             // The CPU time of a local process has a unit of nanoseconds; an agent refreshes its values every 5 or 30
             // seconds.
-            fallen_back: (process.is_some() && agent_tells_no_cpu).then_some(true),
+            fallen_back: (process.is_some() && agent_has_no_cpu).then_some(true),
             used: (Instant::now(), 0.0),
             silent: None,
         };
@@ -154,16 +154,16 @@ impl Worker {
         if self.fallen_back == Some(true) {
             return (self.process.and_then(process_cpu), None);
         }
-        let told = self.cpu_of_agent();
+        let reading = self.cpu_of_agent();
         let is_first = self.fallen_back.is_none();
-        match told {
+        match reading {
             Ok(Some(value)) => {
                 self.fallen_back = Some(false);
                 (Some(value), None)
             }
             other => {
                 let why = other.err().unwrap_or_else(|| {
-                    format!("the SNMP agent at {} tells no CPU time: say where, with cpu= or cpu-percent=", self.name)
+                    format!("the SNMP agent at {} reports no CPU time: say where, with cpu= or cpu-percent=", self.name)
                 });
                 let local = self.process.filter(|_| is_first).and_then(process_cpu);
                 if local.is_none() {

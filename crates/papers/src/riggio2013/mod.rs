@@ -85,7 +85,7 @@ impl Riggio2013 {
                 let cpu = Cpu::now();
                 let mut outcome = scene.run(choice, gap, &folder, &halt)?;
                 outcome.idle = Cpu::now().idle_since(&cpu);
-                talk(&told(run, choice, &outcome, gap));
+                talk(&sentence(run, choice, &outcome, gap));
                 Ok(outcome)
             };
             // The kinds alternate or run at the same time, so other load of the machine affects all kinds equally.
@@ -235,7 +235,7 @@ fn round(
 }
 
 /// Describes a run in one sentence.
-fn told(run: u32, choice: Choice, outcome: &Outcome, gap: Duration) -> String {
+fn sentence(run: u32, choice: Choice, outcome: &Outcome, gap: Duration) -> String {
     let name = |spine: Option<u64>| spine.map_or_else(|| "?".to_owned(), |it| format!("s{it}"));
     let idle = outcome.idle.map_or_else(|| "?".to_owned(), |idle| format!("{idle:.0}"));
     format!(

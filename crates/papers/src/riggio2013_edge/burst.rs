@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_told() {
+    fn the_number_of_values_left_out_is_in_the_table() {
         let cases = [(Case::Shaped, vec![burst(&[22.0, 23.5, -12.0])])];
         let csv = tenths(&cases).to_csv();
         let ends = ["with shapers,1,-400,47.800,2.0", "with shapers,1,300,12.000,4.0"];

@@ -65,19 +65,19 @@ impl Watch {
         let mut watch = Watch { stop, threads: Vec::new(), found: Vec::new(), both };
         for cpu in (0..CpuSet::count()).filter(|cpu| allowed.is_set(*cpu) == Ok(true)) {
             let found = Found::default();
-            let (tell, told) = std::sync::mpsc::sync_channel(1);
+            let (sender, receiver) = std::sync::mpsc::sync_channel(1);
             let (stop, kept) = (Arc::clone(&watch.stop), Arc::clone(&found));
             let work = move || match prepare(cpu) {
                 Ok(timer) => {
-                    let _ = tell.send(Ok(()));
+                    let _ = sender.send(Ok(()));
                     look(&stop, timer, &kept);
                 }
-                Err(error) => drop(tell.send(Err(error))),
+                Err(error) => drop(sender.send(Err(error))),
             };
             let thread = std::thread::Builder::new().name(format!("standstill {cpu}")).spawn(work);
             watch.threads.push(thread.context("cannot start a thread")?);
             watch.found.push(found);
-            told.recv().context("a thread ended before it began")??;
+            receiver.recv().context("a thread ended before it began")??;
         }
         Ok(watch)
     }
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_of_all_processors_is_told() {
+    fn the_longest_of_all_processors_counts() {
         let start = Instant::now();
         let at = |ms: u64| start + Duration::from_millis(ms);
         let watch = Watch {

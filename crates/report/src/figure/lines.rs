@@ -229,11 +229,11 @@ fn legend(panels: &[(String, Vec<&Line>)], palette: &Palette) -> Vec<(String, St
     };
     let (system, variant): (Part, Part) = (|it| it.0, |it| it.1);
     // The part is known from the panels only if their names contain the part.
-    let told = |part: Part| {
+    let is_named = |part: Part| {
         panels.iter().all(|(name, lines)| lines.iter().all(|it| name.contains(&part(it.series()))))
     };
-    let by_system = alike(system) && several(system) && told(system);
-    let by_variant = !by_system && alike(variant) && several(variant) && told(variant);
+    let by_system = alike(system) && several(system) && is_named(system);
+    let by_variant = !by_system && alike(variant) && several(variant) && is_named(variant);
     let mut entries: Vec<(String, Stroke)> = Vec::new();
     for line in panels.iter().flat_map(|(_, lines)| lines) {
         let (system, variant) = line.series();

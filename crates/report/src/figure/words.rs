@@ -170,17 +170,17 @@ fn extremes(map: &HeatMap) -> Option<String> {
 /// Describes a few values one by one, or the smallest and the largest of many values, with their
 /// names.
 fn between(values: Vec<(String, f64)>, unit: &str) -> Option<String> {
-    let told = |(name, value): &(String, f64)| match name.is_empty() {
+    let text = |(name, value): &(String, f64)| match name.is_empty() {
         true => valued(*value, unit),
         false => format!("{} ({name})", valued(*value, unit)),
     };
     if values.len() <= 3 {
-        let all: Vec<String> = values.iter().map(told).collect();
+        let all: Vec<String> = values.iter().map(text).collect();
         return (!all.is_empty()).then(|| all.join(", "));
     }
     let least = values.iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
     let most = values.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
-    Some(format!("{} to {}", told(least), told(most)))
+    Some(format!("{} to {}", text(least), text(most)))
 }
 
 /// Splits a label such as `latency, ms` into the quantity and its unit.

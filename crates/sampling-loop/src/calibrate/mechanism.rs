@@ -178,12 +178,12 @@ impl Worker {
         let ending = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&ending);
         let is_on = move || !seen.load(Ordering::Relaxed);
-        let (tell, told) = std::sync::mpsc::sync_channel(1);
+        let (sender, receiver) = std::sync::mpsc::sync_channel(1);
         let name = std::thread::Builder::new().name(format!("sample {port}"));
         let thread = if mechanism == Mechanism::Weir {
             let (sampler, exporter) = ours(bridge, port, one_in, header)?;
             name.spawn(move || {
-                let _ = tell.send(nix::unistd::gettid().as_raw());
+                let _ = sender.send(nix::unistd::gettid().as_raw());
                 report(sampler, exporter, is_on)
             })
         } else {
@@ -192,12 +192,12 @@ impl Worker {
             let open = || Tap::open(port, &Filter::random(&sample), 4 << 20);
             let tap = packet::in_namespace(&bridge.place.namespace, open)??;
             name.spawn(move || {
-                let _ = tell.send(nix::unistd::gettid().as_raw());
+                let _ = sender.send(nix::unistd::gettid().as_raw());
                 receive(tap, mechanism == Mechanism::UserSpaceRead, is_on)
             })
         };
         let thread = thread.context("cannot start a thread")?;
-        let number = told.recv().context("a thread ended before it began")?;
+        let number = receiver.recv().context("a thread ended before it began")?;
         Ok(Worker { ending, number, thread })
     }
 

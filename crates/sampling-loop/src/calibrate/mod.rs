@@ -41,7 +41,7 @@ use lab::Interrupt;
 use mechanism::Running;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
-use report::pace::{Pace, told};
+use report::pace::{Pace, readable};
 use report::terminal::talk;
 use std::time::Duration;
 use stream::Batch;
@@ -104,7 +104,7 @@ impl Settings {
         turns.compare(Duration::from_secs(1), &[])?;
         let mut pace = Pace::new(usize::from(self.repetitions), self.repetition_time());
         let courses = (self.mechanism.len() as u32 + 1) * u32::from(self.course);
-        let (whole, course) = (pace.whole(), told(Duration::from_secs(courses.into())));
+        let (whole, course) = (pace.whole(), readable(Duration::from_secs(courses.into())));
         talk(&format!("{} repetitions: {whole}, then {course} for figure 2a", self.repetitions));
         let mut made = 0;
         for repetition in 1..=self.repetitions {

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn latency_tells_where_it_ends() {
+    fn latency_shows_the_capacity() {
         // The server carries a load of 5000, and its latency is the latency of a queue. The load follows the estimate.
         let mut search = PassiveSearch::default();
         let mut load: f64 = 1000.0;

@@ -53,7 +53,7 @@ pub struct Conduct {
     epoch: Epoch,
     last: Option<Duration>,
     wanted: bool,
-    is_told: Option<String>,
+    reported: Option<String>,
     orders: VecDeque<(usize, Order)>,
     events: VecDeque<Event>,
 }
@@ -82,7 +82,7 @@ impl Conduct {
             epoch: 0,
             last: None,
             wanted: false,
-            is_told: None,
+            reported: None,
             orders: VecDeque::new(),
             events: VecDeque::new(),
         }
@@ -445,14 +445,14 @@ impl Conduct {
                 }
                 self.enact(now, &there, flows, (own, load), &plan, &problem);
             }
-            Err(error) => self.tell(&error),
+            Err(error) => self.report(&error),
         }
     }
 
-    fn tell(&mut self, error: &Error) {
+    fn report(&mut self, error: &Error) {
         let text = error.to_string();
-        if self.is_told.as_ref() != Some(&text) {
-            self.is_told = Some(text.clone());
+        if self.reported.as_ref() != Some(&text) {
+            self.reported = Some(text.clone());
             self.events.push_back(Event::NoPlan(text));
         }
     }
@@ -513,12 +513,12 @@ impl Conduct {
         let bound = problem_for(servers.clone(), self.tenants.clone())?;
         match solve(&bound, Solver::best_for(&bound)) {
             Ok(plan) => {
-                self.is_told = None;
+                self.reported = None;
                 Ok((plan, problem))
             }
             Err(error @ Error::Unreachable(_)) => {
                 // If the minimum rates cannot be met, a plan without minimum rates is better than no plan.
-                self.tell(&error);
+                self.report(&error);
                 let free = |server: Server| Server { minimum: 0.0, ..server };
                 let servers = servers.into_iter().map(free).collect();
                 let tenants = self.tenants.iter().cloned();

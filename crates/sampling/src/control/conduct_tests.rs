@@ -180,7 +180,7 @@ fn servers_on_their_own_mirror_nothing() {
 }
 
 #[test]
-fn minimums_that_cannot_be_had_are_told_once() {
+fn minimums_that_cannot_be_had_are_reported_once() {
     let members = (0..2).map(|at| Member { minimum: 0.9, ..member(at, Estimator::Fixed(1000.0)) });
     let mut conduct = Conduct::new(Settings::default(), members.collect(), Vec::new());
     for second in [0, 11, 22] {
@@ -189,8 +189,8 @@ fn minimums_that_cannot_be_had_are_told_once() {
         }
     }
     let events: Vec<Event> = std::iter::from_fn(|| conduct.poll_event()).collect();
-    let told = events.iter().filter(|event| matches!(event, Event::NoPlan(_))).count();
-    assert_eq!(told, 1, "{events:?}");
+    let reported = events.iter().filter(|event| matches!(event, Event::NoPlan(_))).count();
+    assert_eq!(reported, 1, "{events:?}");
     assert!(events.iter().any(|event| matches!(event, Event::Planned { .. })), "{events:?}");
 }
 

@@ -94,7 +94,7 @@ fn intervals_contain_the_truth_as_often_as_they_say() {
 }
 
 #[test]
-fn what_the_data_cannot_tell_stays() {
+fn what_the_data_do_not_determine_stays() {
     let believed = Costs { alpha: 6.0, beta: 1.5 };
     // Data about forwarding alone say nothing about α and β. Data about local sampling alone say nothing about β.
     let mut model = CostModel::new(believed);

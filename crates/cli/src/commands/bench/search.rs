@@ -8,7 +8,7 @@ use crate::exit::Exit;
 use crate::out::Output;
 use crate::talk;
 use bench::{Goal, Kind, Search, Session, Setup, Version};
-use report::pace::told;
+use report::pace::readable;
 use std::time::Duration;
 use values::Wanted;
 
@@ -72,7 +72,7 @@ impl SearchCommand {
         let setup = Setup { topology: target.topology.clone(), ..setup };
         let mut session = Session::open_until(setup, &controllers, work.stop())?;
         let (most, each) = (search.most_trials(), Duration::from_millis(self.trial));
-        talk::progress(&format!("searching: at most {most} trials, {}", told(each * most)));
+        talk::progress(&format!("searching: at most {most} trials, {}", readable(each * most)));
         let found = search.run(&mut session, &mut talk::progress)?;
         let number = report::table::number;
         let what = match found.rate {
