@@ -21,7 +21,7 @@ fn main() {
 }
 
 fn commit_of_clone() -> Option<String> {
-    // In a tarball that lies in somebody else's repository, git would tell of that one.
+    // If a tarball lies in another repository, git would give the commit of that repository.
     if git(&["rev-parse", "--show-prefix"])? != "crates/cli/" {
         return None;
     }

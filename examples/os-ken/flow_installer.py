@@ -1,4 +1,4 @@
-"""A controller that does what it is told on stdin and says on stdout all that comes back.
+"""A controller that carries out the orders on stdin and prints all that comes back on stdout.
 
 One JSON object a line, to every connected switch or to the one named by "dpid":
 

@@ -1,4 +1,4 @@
-"""The multipath load balancer on OpenFlow 1.0 with nobody to tell it labels: all links look alike."""
+"""The multipath load balancer on OpenFlow 1.0 without labels: all links look alike."""
 
 from os_ken.ofproto import ofproto_v1_0
 

@@ -71,7 +71,7 @@ impl Network {
         let stopped = Arc::clone(&stop);
         let send = move || {
             while !stopped.load(Ordering::SeqCst) {
-                // Nobody listens there, and is told to say so.
+                // No program listens at this port of h2, so h2 may answer with ICMP port unreachable.
                 let _ = socket.send_to(&[0; 1400], "10.0.0.2:9");
             }
         };
@@ -196,7 +196,7 @@ fn what_cannot_be_meant_is_said() {
     }
 }
 
-/// The guard has no more to do than it is told, and is not confused by what is no plan.
+/// The guard does only the steps that it receives, and ends with an error for a text that is no plan.
 #[test]
 fn a_guard_of_nothing_ends() {
     for (input, expected) in

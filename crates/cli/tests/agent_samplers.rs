@@ -73,7 +73,7 @@ impl Network {
     }
 
     /// Until that many samplers have reported pings.
-    fn pings_are_told_by(&self, agents: usize) {
+    fn wait_for_pings_of(&self, agents: usize) {
         let (start, mut buffer) = (Instant::now(), [0; 2048]);
         let mut collector = Collector::new(Vec::new(), Limits::default());
         while collector.agents().iter().filter(|row| row.samples >= 20).count() < agents {
@@ -140,7 +140,7 @@ fn ovs_samplers_of_both_kinds_stand_until_the_end() {
     agent.says("Open vSwitch samples one of 1 on s1");
     agent.says("sampling one of 1 on eth0");
     agent.says("sampling one of 1 on spare");
-    network.pings_are_told_by(2);
+    network.wait_for_pings_of(2);
 
     // Another one does not take it over.
     let (status, said) = Agent::start(&network.folder.join("edge.toml")).end();
@@ -177,7 +177,7 @@ fn ovs_a_killed_agent_leaves_no_bridge_sampling() {
     let mut agent = network.start(&(vnic + &network.bridge()));
     agent.says("1 VNICs shaped");
     agent.says("Open vSwitch samples one of 1 on s1");
-    network.pings_are_told_by(1);
+    network.wait_for_pings_of(1);
     agent.signal("-KILL");
     let (status, said) = agent.end();
     assert_eq!(status, None);

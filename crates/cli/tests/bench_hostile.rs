@@ -1,5 +1,5 @@
 //! `weir bench hostile` in a short form: each attack is made, the quiet tenant is served meanwhile, and what is promised of
-//! memory, log and descriptors is told. Times are not judged.
+//! memory, log and descriptors is reported. Times are not judged.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::expect_used, clippy::panic)]
@@ -56,7 +56,7 @@ fn check(results: &Results, attacks: usize) {
             "log_lines_per_s",
             "health_max_ms",
         ] {
-            assert!(point.mean(metric).is_some(), "{name}: {metric} is not told");
+            assert!(point.mean(metric).is_some(), "{name}: {metric} is not reported");
         }
         // Who fills the store or a table takes nothing of the quiet tenant's share.
         assert_eq!(point.mean("refused_percent"), Some(0.0), "{name}");

@@ -108,22 +108,22 @@ fn ovs_comparisons_of_many_tenants_are_made_on_a_real_switch() {
             .arg(&out)
             .output()
             .expect("start weir");
-        let told = String::from_utf8_lossy(&output.stdout);
+        let stdout = String::from_utf8_lossy(&output.stdout);
         let stderr = String::from_utf8_lossy(&output.stderr);
         // 1 and 4: a criterion of time is not met, or the generator was late, which is the machine's affair.
         let code = output.status.code();
-        assert!(matches!(code, Some(0 | 1 | 4)), "{comparison}: {told}{stderr}");
+        assert!(matches!(code, Some(0 | 1 | 4)), "{comparison}: {stdout}{stderr}");
         let results = Results::read(&out).expect("result.json");
-        assert_eq!(results.points.len(), cases, "{comparison}: {told}");
+        assert_eq!(results.points.len(), cases, "{comparison}: {stdout}");
         for point in &results.points {
             let case = format!("{comparison} {} {}", point.system, point.label());
             assert!(systems.contains(&point.system.as_str()), "{case}");
             let unanswered = point.mean("unanswered_percent");
-            assert!(unanswered.is_some_and(|percent| percent < 100.0), "{case}: {told}");
+            assert!(unanswered.is_some_and(|percent| percent < 100.0), "{case}: {stdout}");
             // A debug build is too slow to add 10,000 rules in the four seconds before the measurement.
             if point.system == "weir-labels" {
                 let followed = point.mean("flows_followed");
-                assert!(followed.is_some_and(|flows| flows > 0.0), "{case}: {told}");
+                assert!(followed.is_some_and(|flows| flows > 0.0), "{case}: {stdout}");
             }
         }
     }

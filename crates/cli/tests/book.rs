@@ -69,13 +69,13 @@ fn the_book_is_made_and_its_links_lead_somewhere() {
     let folder = env::temp_dir().join(format!("weir-book-{}", process::id()));
     let mut command = Command::new(repository().join("scripts/book"));
     let output = command.arg(&folder).stdin(Stdio::null()).output().expect("start scripts/book");
-    let told = String::from_utf8_lossy(&output.stderr);
-    if told.contains("mdbook is not installed") {
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    if stderr.contains("mdbook is not installed") {
         eprintln!("SKIPPED {test}: mdbook is not installed; run scripts/setup");
         assert!(env::var_os("CI").is_none(), "{test}: mdbook is not installed (under CI=true)");
         return;
     }
-    assert!(output.status.success() && told.is_empty(), "{told}");
+    assert!(output.status.success() && stderr.is_empty(), "{stderr}");
     let html = folder.join("html");
     let pages: BTreeMap<PathBuf, String> =
         below(&html, "html").into_iter().map(|page| (page.clone(), read(&page))).collect();

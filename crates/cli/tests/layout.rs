@@ -436,9 +436,10 @@ fn files_are_short_and_say_what_they_are() {
         if lines > LONGEST_FILE {
             wrong.push(format!("{} has {lines} lines; split it by meaning", shown(&file)));
         }
-        // `tests.rs` is told by its parent.
-        let told = file.ends_with("tests.rs") || text.lines().any(|line| line.starts_with("//! "));
-        if !told {
+        // The parent of `tests.rs` says what the file is.
+        let is_described =
+            file.ends_with("tests.rs") || text.lines().any(|line| line.starts_with("//! "));
+        if !is_described {
             wrong.push(format!("{} does not open with //! and what it is", shown(&file)));
         }
     }

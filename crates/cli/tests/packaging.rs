@@ -1,5 +1,5 @@
 //! The package installs, serves as its user, keeps state over upgrades, refuses a downgrade, and leaves what it should; the
-//! service's unit is what systemd takes, and hardened; `weir serve` tells a supervisor when it serves.
+//! service's unit is what systemd takes, and hardened; `weir serve` notifies a supervisor when it serves.
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "helpers of tests are test code too")]
 
@@ -23,7 +23,7 @@ fn scratch(name: &str) -> PathBuf {
     dir
 }
 
-/// Whether what a test needs is there; else it is told, and under CI that is a failure.
+/// Whether what a test needs is there; if not, the missing thing is printed, and under CI that is a failure.
 fn has(test: &str, missing: Option<&str>) -> bool {
     if let Some(missing) = missing {
         eprintln!("SKIPPED {test}: {missing}");
@@ -36,7 +36,7 @@ fn is_there(program: &str) -> bool {
     Command::new(program).arg("--version").output().is_ok()
 }
 
-fn told(output: &Output) -> String {
+fn printed(output: &Output) -> String {
     String::from_utf8_lossy(&[&output.stdout[..], &output.stderr[..]].concat()).into_owned()
 }
 
@@ -57,7 +57,7 @@ fn the_package_installs_upgrades_and_leaves_what_it_should() {
     }
     let mut command = Command::new(repository().join("packaging/try-deb"));
     let output = command.arg(WEIR).stdin(Stdio::null()).output().unwrap();
-    let text = told(&output);
+    let text = printed(&output);
     assert!(output.status.success() && text.contains("purged"), "{text}");
 }
 
@@ -78,15 +78,15 @@ fn the_unit_is_what_systemd_takes_and_hardened() {
         Command::new("systemd-analyze").args(arguments).arg(&unit).output().unwrap()
     };
     let verified = analyze(&["verify", "--man=no"]);
-    assert!(verified.status.success() && told(&verified).is_empty(), "{}", told(&verified));
+    assert!(verified.status.success() && printed(&verified).is_empty(), "{}", printed(&verified));
     // In tenths: 2.0 of 10, where a service without any protection has 9.6.
     let security = analyze(&["security", "--offline=true", "--threshold=20", "--no-pager"]);
-    assert!(security.status.success(), "{}", told(&security));
+    assert!(security.status.success(), "{}", printed(&security));
     fs::remove_dir_all(dir).unwrap();
 }
 
 #[test]
-fn serve_tells_the_supervisor_when_it_serves_and_when_it_ends() {
+fn serve_notifies_the_supervisor_when_it_serves_and_when_it_ends() {
     let dir = scratch("notify");
     let socket = UnixDatagram::bind(dir.join("notify")).unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
@@ -118,7 +118,7 @@ fn serve_tells_the_supervisor_when_it_serves_and_when_it_ends() {
 fn pages_are_written_for_every_command() {
     let dir = scratch("pages");
     let output = Command::new(WEIR).arg("pages").arg(&dir).output().unwrap();
-    assert!(output.status.success(), "{}", told(&output));
+    assert!(output.status.success(), "{}", printed(&output));
     let serve = fs::read_to_string(dir.join("man/man1/weir-serve.1")).unwrap();
     assert!(serve.contains("Run the hypervisor") && serve.contains("take\\-over"), "{serve}");
     assert!(!dir.join("man/man1/weir-pages.1").exists(), "the hidden command has no page");
@@ -157,7 +157,7 @@ fn pages_are_written_for_every_command() {
 fn bash_completes(file: &Path) {
     let script = "source \"$0\"; COMP_WORDS=(weir report d); COMP_CWORD=2; _weir weir d report; echo ${COMPREPLY[@]}";
     let output = Command::new("bash").args(["-c", script]).arg(file).output().unwrap();
-    assert_eq!(told(&output).trim(), "draw");
+    assert_eq!(printed(&output).trim(), "draw");
 }
 
 /// What `man` runs has nothing to complain of.
@@ -170,7 +170,7 @@ fn renders(folder: &Path) {
     let mut groff = Command::new("groff");
     groff.args(["-K", "utf8", "-T", "utf8", "-man", "-ww", "-z", "-rLL=80n"]).args(pages);
     let output = groff.output().unwrap();
-    assert!(output.status.success() && told(&output).is_empty(), "{}", told(&output));
+    assert!(output.status.success() && printed(&output).is_empty(), "{}", printed(&output));
 }
 
 /// A source tarball has no commit, unless the environment of the build says which.
@@ -182,13 +182,13 @@ fn a_version_has_a_commit_where_one_is_known() {
     rustc.args(["--edition", "2024", "-o"]).arg(&build);
     rustc.arg(repository().join("crates/cli/build.rs")).env("CARGO_PKG_VERSION", "9.9.9");
     let output = rustc.output().unwrap();
-    assert!(output.status.success(), "{}", told(&output));
+    assert!(output.status.success(), "{}", printed(&output));
     let version = |commit: Option<&str>| {
         let mut command = Command::new(&build);
         // Nor does a repository above count.
         command.current_dir(&dir).env_remove("WEIR_COMMIT").env("GIT_CEILING_DIRECTORIES", "/");
         command.envs(commit.map(|commit| ("WEIR_COMMIT", commit)));
-        let text = told(&command.output().unwrap());
+        let text = printed(&command.output().unwrap());
         text.lines()
             .find_map(|line| line.strip_prefix("cargo::rustc-env=WEIR_VERSION="))
             .unwrap()
@@ -221,7 +221,7 @@ fn the_image_has_a_user_without_rights_and_a_configuration_that_serves() {
         let mut command = Command::new(program);
         command.args(arguments).env("CONTAINERS_STORAGE_CONF", &storage);
         let output = command.output().unwrap();
-        assert!(output.status.success(), "{arguments:?}: {}", told(&output));
+        assert!(output.status.success(), "{arguments:?}: {}", printed(&output));
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     };
     let build = repository().join("packaging/build-image");
@@ -251,7 +251,7 @@ fn the_image_has_a_user_without_rights_and_a_configuration_that_serves() {
     let text = fs::read_to_string(&toml).unwrap();
     assert!(text.contains("\"0.0.0.0:6653\"") && text.contains("unix:/var/lib/weir/"), "{text}");
     let checked = Command::new(WEIR).arg("check").arg(&toml).output().unwrap();
-    assert!(checked.status.success(), "{}", told(&checked));
+    assert!(checked.status.success(), "{}", printed(&checked));
     run("buildah", &["umount", &container]);
     fs::remove_dir_all(dir).unwrap();
 }

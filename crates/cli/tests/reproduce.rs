@@ -151,7 +151,7 @@ fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 #[test]
-fn a_hypervisor_that_runs_already_is_measured_and_one_that_does_not_is_told() {
+fn a_hypervisor_that_runs_already_is_measured_and_one_that_does_not_is_a_finding() {
     let folder = Folder::new("external");
     let other = Hypervisor::start(&folder.0);
     let pid = other.child.id();
@@ -164,9 +164,13 @@ fn a_hypervisor_that_runs_already_is_measured_and_one_that_does_not_is_told() {
     check_whole(&results, "other", 1);
     assert!(of(&results, "other").all(|point| point.mean("cpu_percent").is_some()));
     check_whole(&results, "weir", 1);
-    let told = results.findings.iter().find(|finding| finding.code == "not-measured");
-    let told = told.unwrap_or_else(|| panic!("{:?}", results.findings));
-    assert!(told.text.starts_with("absent") && told.text.contains("refused"), "{}", told.text);
+    let finding = results.findings.iter().find(|finding| finding.code == "not-measured");
+    let finding = finding.unwrap_or_else(|| panic!("{:?}", results.findings));
+    assert!(
+        finding.text.starts_with("absent") && finding.text.contains("refused"),
+        "{}",
+        finding.text
+    );
     assert!(stdout.contains("not-measured: absent"), "{stdout}");
     let svg = fs::read_to_string(out.join("figures/3a.svg")).expect("an SVG");
     assert!(svg.contains(">other<"));

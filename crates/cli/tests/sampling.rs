@@ -264,13 +264,13 @@ fn the_collector_adds_up() {
 
     end_once_read(&child, &address.to_string());
     let output = child.wait_with_output().expect("its end");
-    let told: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert_eq!(told["total"][0]["samples"], 200);
-    assert_eq!(told["total"][0]["packets"], 500.0);
-    assert_eq!(told["agents"][0]["name"], "192.0.2.7/4");
-    assert_eq!(told["tenants"][0]["packets"], 500.0);
-    assert_eq!(told["flows"][0]["name"], "udp 10.1.0.9:5 > 10.9.9.9:53");
-    assert_eq!((&told["rejected"], &told["missing"]), (&1.into(), &0.into()));
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(report["total"][0]["samples"], 200);
+    assert_eq!(report["total"][0]["packets"], 500.0);
+    assert_eq!(report["agents"][0]["name"], "192.0.2.7/4");
+    assert_eq!(report["tenants"][0]["packets"], 500.0);
+    assert_eq!(report["flows"][0]["name"], "udp 10.1.0.9:5 > 10.9.9.9:53");
+    assert_eq!((&report["rejected"], &report["missing"]), (&1.into(), &0.into()));
 }
 
 /// From an interface through sFlow to an estimate that has the truth within its bounds; over IPv6, an agent says its
@@ -404,14 +404,14 @@ fn check_estimate(
     let output = network.exec("h1", &ping).expect("ping");
     assert!(output.status.success(), "{output:?}");
 
-    let told = |child: std::process::Child| -> serde_json::Value {
+    let report = |child: std::process::Child| -> serde_json::Value {
         let output = child.wait_with_output().expect("its end");
         serde_json::from_slice(&output.stdout).expect("JSON")
     };
-    let sample = told(sample);
+    let sample = report(sample);
     assert_eq!((&sample["dropped"], &sample["lost_datagrams"]), (&0.into(), &0.into()), "{sample}");
     end_once_read(&collect, &collector);
-    let collect = told(collect);
+    let collect = report(collect);
     assert_eq!(collect["agents"][0]["name"], format!("{agent}/3"), "{collect}");
     assert_eq!(collect["missing"], 0, "{collect}");
     assert_eq!(collect["total"][0]["samples"], sample["samples"], "{collect} {sample}");

@@ -171,15 +171,15 @@ fn ovs_run_samples_what_it_plans() {
     for _ in 0..6 {
         run.wait_for("round");
     }
-    let told = run.interrupt();
-    let plans = told["plans"].as_array().expect("plans");
-    assert!(!plans.is_empty(), "{told}");
+    let report = run.interrupt();
+    let plans = report["plans"].as_array().expect("plans");
+    assert!(!plans.is_empty(), "{report}");
     for plan in plans {
         let number = |key: &str| plan[key].as_f64().expect("a number");
         assert!(number("deviation").abs() <= 0.03 + number("scatter"), "{plan}");
     }
-    let collected = &told["collected"];
-    assert_eq!((&collected["rejected"], &collected["missing"]), (&0.into(), &0.into()), "{told}");
+    let collected = &report["collected"];
+    assert_eq!((&collected["rejected"], &collected["missing"]), (&0.into(), &0.into()), "{report}");
     let tenants = collected["tenants"].as_array().expect("tenants");
     for (tenant, name) in tenants.iter().zip(["red", "blue"]) {
         assert!(tenant["name"] == name && tenant["packets"].as_f64() > Some(100.0), "{tenant}");

@@ -142,7 +142,7 @@ export function editorView(root, { tenant }) {
       if (isDry) tried = operations;
       else [pending, tried, read] = [[], null, -1];
       show();
-      outcome.replaceChildren(el("h3", {}, isDry ? "This would change" : "Done. This has changed"), told(done));
+      outcome.replaceChildren(el("h3", {}, isDry ? "This would change" : "Done. This has changed"), changesOf(done));
       if (!isDry) await refresh();
     } catch (refused) {
       show();
@@ -150,7 +150,7 @@ export function editorView(root, { tenant }) {
     }
   }
 
-  function told({ parts, ports, paths }) {
+  function changesOf({ parts, ports, paths }) {
     const word = (up) => (up === undefined ? null : up ? "up" : "down");
     const change = (name, was, is) => el("li", {}, el("b", {}, was ? (is ? "~ " : "− ") : "+ "), shortDpids(name), was ? el("del", {}, shortDpids(was)) : null, is ? el("ins", {}, shortDpids(is)) : null);
     const all = [

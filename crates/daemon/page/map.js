@@ -176,11 +176,11 @@ function ranked(nodes, near, rank) {
   const ranks = new Map();
   let front = [];
   const least = Math.min(...nodes.map(rank));
-  // Where ranks tell nothing apart, lowest is what has the fewest neighbours.
+  // Where all ranks are the same, the nodes with the fewest neighbours are the lowest.
   const degree = (node) => near.get(node.id).size;
   const fewest = Math.min(...nodes.map(degree));
-  const isTold = nodes.some((node) => rank(node) !== least);
-  const isLowest = (node) => (isTold ? rank(node) === least : degree(node) === fewest);
+  const ranksDiffer = nodes.some((node) => rank(node) !== least);
+  const isLowest = (node) => (ranksDiffer ? rank(node) === least : degree(node) === fewest);
   for (const node of nodes) if (isLowest(node)) ranks.set(node.id, 0), front.push(node.id);
   while (front.length > 0) {
     const next = [];

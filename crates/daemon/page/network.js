@@ -10,7 +10,7 @@ const portOf = ({ dpid, port }) => `${dpid} port ${port}`;
 const linkId = (link) => link.between.map(portOf).sort().join(" – ");
 
 export function networkView(root, { tenant: asked }) {
-  let [tenant, seen, told, asOwn] = [asked ?? (sees() ? "" : state.session.tenant), null, new Map(), !sees()];
+  let [tenant, seen, linkLabels, asOwn] = [asked ?? (sees() ? "" : state.session.tenant), null, new Map(), !sees()];
   let [read, chosen, closed] = [-1, null, false];
 
   const who = el("select", { id: "who", onchange: () => choose(who.value) });
@@ -36,7 +36,7 @@ export function networkView(root, { tenant: asked }) {
   chart = map(place, (data) => ((chosen = data), detail()));
 
   function choose(name) {
-    [tenant, seen, told, read] = [name, null, new Map(), -1];
+    [tenant, seen, linkLabels, read] = [name, null, new Map(), -1];
     if (!name) asOwn = false;
     refresh();
   }
@@ -50,9 +50,9 @@ export function networkView(root, { tenant: asked }) {
       const asked = tenant;
       try {
         const found = hasNetwork(tenant) ? await network(tenant) : null;
-        const left = own.told_labels ? await labels(tenant) : new Map();
+        const left = own.sent_labels ? await labels(tenant) : new Map();
         if (closed || asked !== tenant) return;
-        [seen, told] = [found, left];
+        [seen, linkLabels] = [found, left];
       } catch {
         read = -1;
       }
@@ -117,7 +117,7 @@ export function networkView(root, { tenant: asked }) {
       const [from, to] = link.between.map((end) => end.dpid);
       const now = summary.topology === topology.number ? summary.links[at] : null;
       const [id, up] = [linkId(link), now?.up ?? link.up];
-      const left = link.between.map((end) => told.get(`${end.dpid} ${end.port}`)?.label_bits_per_second);
+      const left = link.between.map((end) => linkLabels.get(`${end.dpid} ${end.port}`)?.label_bits_per_second);
       const used = paths.get(id);
       const label = !up ? "down" : left[0] !== undefined ? `${bits(Math.min(...left.filter((it) => it !== undefined)))} left` : loaded(now?.load, link.bandwidth_bits_per_second);
       const classes = [up ? "" : "down", up ? busy(now?.load, link.bandwidth_bits_per_second) : "", used ?? (tenant && seen ? "dim" : "")].join(" ");
@@ -183,7 +183,7 @@ export function networkView(root, { tenant: asked }) {
       const now = summary.topology === topology.number ? summary.links[at] : null;
       const up = now?.up ?? link.up;
       const [a, b] = link.between.map(portOf).map(shortPort);
-      const left = (end) => told.get(`${end.dpid} ${end.port}`)?.label_bits_per_second;
+      const left = (end) => linkLabels.get(`${end.dpid} ${end.port}`)?.label_bits_per_second;
       const ways = [[a, b, link.between[0], 0], [b, a, link.between[1], 1]];
       return ["Link", [
         ["Between", `${a} and ${b}`],

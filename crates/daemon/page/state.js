@@ -27,13 +27,13 @@ export function watch(changed) {
   return () => watchers.delete(changed);
 }
 
-let isTold = false;
-function tell() {
-  if (isTold) return;
-  isTold = true;
+let isNotifying = false;
+function notify() {
+  if (isNotifying) return;
+  isNotifying = true;
   // Once for what comes together; a page that nobody sees costs nothing.
   requestAnimationFrame(() => {
-    isTold = false;
+    isNotifying = false;
     watchers.forEach((changed) => changed());
   });
 }
@@ -56,12 +56,12 @@ export function start(onRefused) {
     onEvent: (name, data) => {
       if (name === "summary") takeSummary(data);
       if (name === "log") takeLog(data.lines);
-      tell();
+      notify();
     },
     onState: (is) => {
       if (is === "refused") return onRefused();
       state.connection = is;
-      tell();
+      notify();
     },
   });
 }
@@ -140,7 +140,7 @@ export async function readTopology() {
   isReading = true;
   try {
     state.topology = await ask("/api/v1/topology");
-    tell();
+    notify();
   } catch {
     // It is asked for again with the next summary.
   } finally {
@@ -151,7 +151,7 @@ export async function readTopology() {
 /** Whether a tenant has a network of its own. */
 export const hasNetwork = (name) => state.summary?.tenants.find((tenant) => tenant.name === name)?.has_network ?? false;
 
-/** When this is another, networks may be others. A tenant is not told of changes, since others make some, and looks every few seconds. */
+/** When this is another, networks may be others. A tenant gets no notice of changes, since others make some, and the page asks every few seconds. */
 export const version = (summary) => (sees() ? summary.networks : Math.floor(summary.time_ms / 4000));
 
 /** A tenant's network; `null` where there is none. */
@@ -164,7 +164,7 @@ export async function network(tenant) {
   }
 }
 
-/** What is left of links as a tenant was told, by `dpid port`; nothing of a tenant that is told nothing. */
+/** The last labels that Weir sent to a tenant, by `dpid port`; empty for a tenant without labels. */
 export async function labels(tenant) {
   try {
     const { labels } = await ask(`/api/v1/tenants/${part(tenant)}/labels`);

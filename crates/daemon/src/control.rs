@@ -265,8 +265,8 @@ async fn run(
                 Reloader::reload
             }
             _ = tick.tick() => {
-                logging::tell_left_out();
-                tell_expiry(&mut expiry, &metrics);
+                logging::log_left_out();
+                log_expiry(&mut expiry, &metrics);
                 Reloader::poll
             }
             name = async { tokio::select! {
@@ -287,7 +287,7 @@ async fn run(
     }
 }
 
-fn tell_expiry(watch: &mut expiry::Watch, metrics: &Registry) {
+fn log_expiry(watch: &mut expiry::Watch, metrics: &Registry) {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     if let Some(warning) = watch.look(metrics.process.certificate_not_after.get(), now) {
         tracing::warn!("[tls] or [api]: Weir's own certificate {warning}");
@@ -306,7 +306,7 @@ async fn off_thread(
     let worked = tokio::task::spawn_blocking(move || {
         let before = current.get();
         if let Outcome::Applied = work(&mut reloader) {
-            tell_reload(&audit, &before, &current.get());
+            audit_reload(&audit, &before, &current.get());
         }
         reloader
     });
@@ -320,7 +320,7 @@ async fn off_thread(
 }
 
 /// Writes to the audit log that the file was applied, and which tenants have changed.
-fn tell_reload(audit: &Audit, before: &Config, after: &Config) {
+fn audit_reload(audit: &Audit, before: &Config, after: &Config) {
     let named = |config: &Config, name: &str| {
         let mut tenants = config.tenants.iter();
         tenants

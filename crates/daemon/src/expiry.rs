@@ -37,17 +37,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_is_told_a_month_before_once_a_day() {
+    fn the_warning_begins_a_month_before_the_end_and_comes_once_a_day() {
         let (mut watch, end) = (Watch::default(), 1_000 * DAY);
         assert_eq!(watch.look(0, end), None, "there is none");
-        let mut told = Vec::new();
+        let mut warnings = Vec::new();
         // A look every hour from 40 days before until two days after.
         for hour in 960 * 24..1_002 * 24 {
-            told.extend(watch.look(end, hour * 3600));
+            warnings.extend(watch.look(end, hour * 3600));
         }
-        assert_eq!(told.len(), 31 + 1);
-        assert_eq!(told[0], "expires in 29 days");
-        assert_eq!(told[31], "expired 1 days ago");
+        assert_eq!(warnings.len(), 31 + 1);
+        assert_eq!(warnings[0], "expires in 29 days");
+        assert_eq!(warnings[31], "expired 1 days ago");
         assert_eq!(watch.look(2_000 * DAY, end), None, "it was renewed");
         assert!(watch.look(end + DAY, end).is_some(), "and again for too short a time");
     }

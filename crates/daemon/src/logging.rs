@@ -60,11 +60,11 @@ pub fn init(format: Format, filter: Option<&str>) -> Result<(), LogError> {
 }
 
 /// Logs the number of omitted lines of each kind with too many lines. The caller calls this function regularly.
-pub fn tell_left_out() {
-    LIMITER.get().into_iter().for_each(|limiter| tell(limiter, Instant::now()));
+pub fn log_left_out() {
+    LIMITER.get().into_iter().for_each(|limiter| log_left_out_of(limiter, Instant::now()));
 }
 
-fn tell(limiter: &Limiter, now: Instant) {
+fn log_left_out_of(limiter: &Limiter, now: Instant) {
     for limit::LeftOut { tenant, message, lines } in limiter.left_out(now) {
         if tenant.is_empty() {
             tracing::warn!(target: limit::LEFT_OUT, lines, "lines were left out that said: {message}");
@@ -172,13 +172,13 @@ pub(crate) mod tests {
                 tracing::warn!(number, "too many");
                 tracing::info!(number, tenant = "red", "controller connected");
             }
-            tell(&limiter, began);
-            tell(&limiter, Instant::now() + std::time::Duration::from_secs(10));
+            log_left_out_of(&limiter, began);
+            log_left_out_of(&limiter, Instant::now() + std::time::Duration::from_secs(10));
         });
-        let told: Vec<&str> =
+        let summaries: Vec<&str> =
             text.lines().filter(|line| line.contains("lines were left out that said: ")).collect();
-        assert_eq!(told.len(), 2, "{told:#?}");
-        let line = |words: &str| told.iter().find(|line| line.contains(words)).unwrap();
+        assert_eq!(summaries.len(), 2, "{summaries:#?}");
+        let line = |words: &str| summaries.iter().find(|line| line.contains(words)).unwrap();
         let many = line("said: too many");
         assert!(many.contains("WARN") && many.ends_with("lines=86"), "{many}");
         let connected = line("said: controller connected");

@@ -13,10 +13,10 @@ use fabric::{Dpid, TenantId};
 
 /// The refused rules of all switches, by datapath id.
 #[derive(Default)]
-pub struct Refused(Mutex<Told>);
+pub struct Refused(Mutex<RefusedRules>);
 
 #[derive(Default)]
-struct Told {
+struct RefusedRules {
     ports: HashMap<Dpid, BTreeSet<(TenantId, u32)>>,
     transits: HashMap<Dpid, BTreeSet<Transit>>,
 }
@@ -47,7 +47,7 @@ impl Refused {
         self.lock().ports.get(&dpid).is_some_and(|ports| ports.contains(&(tenant, port)))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Told> {
+    fn lock(&self) -> MutexGuard<'_, RefusedRules> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

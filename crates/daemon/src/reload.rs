@@ -1,7 +1,7 @@
 //! Applies a changed configuration, as one transaction.
 //!
 //! ```text
-//!   SIGHUP ──► reload() ─┐                    ┌► PolicySink (numbers tenants, tells shards)
+//!   SIGHUP ──► reload() ─┐                    ┌► PolicySink (numbers tenants, notifies shards)
 //!                        ├► read ► parse ► Config
 //!   each tick ► poll() ──┘      │             └► Current (REST)
 //!                               └► any error: logged with its line; what was active stays

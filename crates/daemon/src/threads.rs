@@ -38,8 +38,8 @@ impl Thread {
             }
             if catch_unwind(AssertUnwindSafe(run)).is_err() {
                 // The log may panic for the same reason as the thread; the process ends in any case.
-                let tell = || tracing::error!(thread, "a thread ended by a panic; Weir ends");
-                let _ = catch_unwind(AssertUnwindSafe(tell));
+                let log = || tracing::error!(thread, "a thread ended by a panic; Weir ends");
+                let _ = catch_unwind(AssertUnwindSafe(log));
                 std::process::abort();
             }
         };
@@ -93,16 +93,16 @@ mod tests {
     #[test]
     fn a_low_priority_is_of_the_thread_and_of_its_children_alone() {
         let before = getpriority_process(None).unwrap();
-        let (tell, told) = std::sync::mpsc::channel();
+        let (sender, receiver) = std::sync::mpsc::channel();
         let start = |priority| {
-            let tell = tell.clone();
+            let sender = sender.clone();
             let ask = move || {
                 let child = std::thread::spawn(|| getpriority_process(None).unwrap());
                 let own = getpriority_process(None).unwrap();
-                tell.send((own, child.join().unwrap())).unwrap();
+                sender.send((own, child.join().unwrap())).unwrap();
             };
             Thread::start("asks", priority, ask).unwrap().join();
-            told.recv().unwrap()
+            receiver.recv().unwrap()
         };
         let low = (before + LOWER).min(LOWEST);
         assert_eq!(start(Priority::Low), (low, low));

@@ -65,7 +65,7 @@ fn ends(path: &str) -> bool {
 }
 
 #[test]
-fn a_tenant_sees_its_own_and_is_told_nothing_of_others() {
+fn a_tenant_sees_its_own_and_nothing_of_others() {
     let scene = Scene::with(folder("tenant"), TENANTS, false);
     let registry = scene.daemon.as_ref().unwrap().metrics();
     let switch = registry.switch(1, 4);
@@ -88,8 +88,8 @@ fn a_tenant_sees_its_own_and_is_told_nothing_of_others() {
     for (method, path) in &harmless.collect::<Vec<_>>() {
         let answer = ask(method, path, "");
         if path != "/api/v1/openapi.json" {
-            let tells = OTHERS.iter().find(|name| answer.text.contains(**name));
-            assert_eq!(tells, None, "{method} {path}: {}", answer.text);
+            let shown = OTHERS.iter().find(|name| answer.text.contains(**name));
+            assert_eq!(shown, None, "{method} {path}: {}", answer.text);
         }
         seen.insert(format!("{method} {path}"), answer.status);
     }
@@ -172,13 +172,13 @@ fn a_tenant_changes_its_own_network_and_no_port_of_anothers() {
     let own = scene.ask_as(&quokka, "GET", "/api/v1/tenants/quokka", "");
     let own: Value = serde_json::from_str(&own.text).unwrap();
     assert_eq!((&own["maxima"]["ports"], &own["maxima"]["hosts"]), (&json!(3), &Value::Null));
-    let (_, told) = scene.ask_socket(
+    let (_, refused) = scene.ask_socket(
         "PUT",
         "/api/v1/networks/quokka?dry_run=true",
         json!({"switches": [{"dpid": "0xa1", "on": ["1"]}],
             "ports": [{"switch": "0xa1", "number": 1, "at": "1 port 7"}]}),
     );
-    assert!(told.to_string().contains("zebra"), "an admin is told: {told}");
+    assert!(refused.to_string().contains("zebra"), "an admin sees the owner: {refused}");
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn each_role_may_do_what_its_column_says() {
 }
 
 #[test]
-fn where_accounts_are_asked_for_strangers_are_told_nothing() {
+fn where_accounts_are_needed_strangers_get_no_answer_but_401() {
     let text = format!("{TENANTS}[api]\nloopback = \"accounts\"\n");
     let scene = Scene::with(folder("strangers"), &text, false);
     let operations: Vec<_> = operations(&scene, "quokka");
@@ -243,23 +243,23 @@ fn wrong_tokens_of_an_address_are_bounded() {
     let ask = |token: &str| scene.ask_as(token, "GET", "/api/v1/tenants", "");
     let wrong = format!("weir_{}", "0".repeat(right.len() - "weir_".len()));
     let began = Instant::now();
-    let mut told = 0;
+    let mut answers = 0;
     let refused = loop {
         let answer = ask(&wrong);
         if answer.status != 401 {
             break answer;
         }
-        told += 1;
+        answers += 1;
         let most = 101 + 20 * (began.elapsed().as_secs() + 1);
-        assert!(told <= most, "{told} answers, and {most} are allowed so far");
+        assert!(answers <= most, "{answers} answers, and {most} are allowed so far");
     };
-    assert!(told >= 100, "{told}");
+    assert!(answers >= 100, "{answers}");
     assert_eq!(refused.status, 429, "{}", refused.text);
     assert!(refused.head.to_lowercase().contains("retry-after: 1"), "{}", refused.head);
     assert_eq!(ask(&right).status, 200);
     let metrics = scene.daemon.as_ref().unwrap().metrics();
     let count = |why| metrics.process.api.refused(why).get();
-    assert_eq!((count(ApiRefusal::Stranger), count(ApiRefusal::Rate)), (told, 1));
+    assert_eq!((count(ApiRefusal::Stranger), count(ApiRefusal::Rate)), (answers, 1));
 }
 
 /// Two tokens of one tenant have eight listeners to all of the tenant's events together; another tenant has its own.
@@ -541,8 +541,8 @@ fn on_a_full_disk_no_token_is_made_and_that_is_said() {
     let of = |what: &str| lines.iter().filter(|line| line["what"] == what).count();
     let not_made = lines.iter().filter(|line| line.get("not_made").is_some()).count();
     let written = of("make token") + of("change network");
-    let told = kept + statuses.len() + not_made;
-    assert!(written >= kept + statuses.len() && written <= told, "{written} {told}");
+    let most = kept + statuses.len() + not_made;
+    assert!(written >= kept + statuses.len() && written <= most, "{written} {most}");
     let (status, made) = make();
     assert_eq!(status, 200, "{made}");
     assert_eq!(list()["tokens"].as_array().unwrap().len(), kept + 1);

@@ -339,7 +339,7 @@ fn a_changed_file_and_sighup_reload_and_sigterm_ends() {
     assert_eq!(
         scene.applied.recv_timeout(LONG).unwrap(),
         ["red", "blue"],
-        "seen without being told"
+        "the new file is found without SIGHUP"
     );
     wait("the new tenant", || scene.json("/api/v1/tenants/blue").0 == 200);
 

@@ -164,7 +164,7 @@ fn the_document_says_what_is_asked_and_answered() {
     switch.tenant(2, "blue").added_southbound.observe(30_000);
     let _session = connect_switch(&scene, 0xc);
     let document = scene.ask("GET", "/api/v1/openapi.json", None).1;
-    let mut told = BTreeSet::new();
+    let mut occurred = BTreeSet::new();
 
     let pins = scene.daemon.as_ref().unwrap().pins();
     pins.pin(1, &PeerCertificate::new(b"any")).unwrap();
@@ -172,7 +172,7 @@ fn the_document_says_what_is_asked_and_answered() {
         let answer = scene.send(method, path, "application/json", body);
         let what = format!("{method} {path} {body}: {} {}", answer.status, answer.text);
         assert_eq!(answer.status, status, "{what}");
-        told.insert(holds(&document, method, path, &answer, &what));
+        occurred.insert(holds(&document, method, path, &answer, &what));
         let schema = &operation(&document, method, path).1["requestBody"]["content"]["application/json"]
             ["schema"];
         if !body.is_empty() {
@@ -188,7 +188,7 @@ fn the_document_says_what_is_asked_and_answered() {
         {
             let answer = scene.send(method, path, kind, body);
             assert_eq!(answer.status, status, "{method} {path}: {}", answer.text);
-            told.insert(holds(&document, method, path, &answer, "large, or of another kind"));
+            occurred.insert(holds(&document, method, path, &answer, "large, or of another kind"));
         }
     }
     // Requests with a foreign host name, and from a page of another site.
@@ -210,21 +210,21 @@ fn the_document_says_what_is_asked_and_answered() {
                 let request = format!("{head}\r\nContent-Length: 0\r\n\r\n");
                 let answer = rest::exchange(api, &request);
                 assert_eq!(answer.status, 403, "{method} {path} {headers}");
-                told.insert(holds(&document, &method, &path, &answer, "from elsewhere"));
+                occurred.insert(holds(&document, &method, &path, &answer, "from elsewhere"));
             }
             // Requests with an invalid token, once, and until the rate is exceeded.
             let wrong = || scene.ask_as("weir_00", &method, &path, "");
             let mut answer = wrong();
             assert!([401, 429].contains(&answer.status), "{method} {path}");
-            told.insert(holds(&document, &method, &path, &answer, "a stranger"));
+            occurred.insert(holds(&document, &method, &path, &answer, "a stranger"));
             while answer.status != 429 {
                 answer = wrong();
             }
-            told.insert(holds(&document, &method, &path, &answer, "too often"));
+            occurred.insert(holds(&document, &method, &path, &answer, "too often"));
             while answer.status != 401 {
                 answer = wrong();
             }
-            told.insert(holds(&document, &method, &path, &answer, "a stranger"));
+            occurred.insert(holds(&document, &method, &path, &answer, "a stranger"));
         }
     }
 
@@ -236,7 +236,7 @@ fn the_document_says_what_is_asked_and_answered() {
             statuses.map(move |status| format!("{method} {path} {status}"))
         })
     });
-    let missing: Vec<String> = said.filter(|it| !told.contains(it)).collect();
+    let missing: Vec<String> = said.filter(|it| !occurred.contains(it)).collect();
     let expected = |it: &String| {
         it.ends_with(" 500") || it.ends_with(" 503") || it.ends_with("events 200")
             // No switch of this test has ports.

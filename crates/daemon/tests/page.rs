@@ -99,7 +99,7 @@ fn the_page_asks_for_what_the_document_describes() {
 }
 
 #[test]
-fn events_tell_the_summary_at_once_and_again_and_many_may_look() {
+fn events_have_the_summary_at_once_and_again_for_many_viewers() {
     let scene = Scene::new("events");
     let mut viewers: Vec<_> = (0..50).map(|_| events(scene.api())).collect();
     for viewer in &mut viewers {

@@ -66,10 +66,10 @@ fn a_full_disk_is_reported_and_loses_nothing() {
 /// On a file system of 40 MB that only this process sees.
 #[test]
 #[allow(clippy::print_stderr, reason = "what is skipped is said loudly")]
-fn a_full_disk_is_told_loses_nothing_and_passes() {
+fn a_full_disk_is_reported_loses_nothing_and_passes() {
     let mut probe = Command::new("unshare");
     if !probe.args(["-m", "true"]).stderr(Stdio::null()).status().is_ok_and(|it| it.success()) {
-        eprintln!("SKIPPED a_full_disk_is_told_loses_nothing_and_passes: root is needed");
+        eprintln!("SKIPPED a_full_disk_is_reported_loses_nothing_and_passes: root is needed");
         return;
     }
     let (mount, copied) = (Folder::new("small"), Folder::new("small-copied"));
@@ -126,7 +126,7 @@ fn a_full_disk_is_told_loses_nothing_and_passes() {
 }
 
 #[test]
-fn a_second_process_is_told_who_holds_the_directory() {
+fn a_second_process_gets_an_error_with_the_process_that_holds_the_directory() {
     let folder = Folder::new("lock");
     let mut child = writer(folder.path(), &["100", "1000000", "1", "1000"]);
     let mut line = String::new();

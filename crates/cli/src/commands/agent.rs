@@ -28,8 +28,8 @@ use std::time::{Duration, Instant};
 ///
 /// Shapes what each virtual interface (VNIC) sends to its bandwidth, and meters what it receives. When more is sent to one
 /// than its bandwidth, its senders get shares in proportion to their own bandwidths; what one leaves goes to the others.
-/// Agents on several servers tell each other every 5 ms; one can serve a whole lab. It also runs the samplers that its file
-/// names: Weir's own, or Open vSwitch's sFlow. Ctrl-C gives every interface and bridge back as it was. Needs root.
+/// Agents on several servers send each other messages every 5 ms; one can serve a whole lab. It also runs the samplers that
+/// its file names: Weir's own, or Open vSwitch's sFlow. Ctrl-C gives every interface and bridge back as it was. Needs root.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:
@@ -115,7 +115,7 @@ impl Agent {
         // has a guard.
         let mut guard = Guard::start()?;
         let samplers = Standing::start(&duties.samplers)?;
-        guard.tell(&Remains::of(None, &samplers))?;
+        guard.send(&Remains::of(None, &samplers))?;
         let edge = duties.has_vnics().then(|| Edge::open(&duties.settings)).transpose();
         let mut edge = match edge {
             Ok(edge) => edge,
@@ -125,7 +125,7 @@ impl Agent {
                 return Err(error.into());
             }
         };
-        guard.tell(&Remains::of(edge.as_ref(), &samplers))?;
+        guard.send(&Remains::of(edge.as_ref(), &samplers))?;
         let mut stderr = std::io::stderr();
         if let Some(edge) = &edge {
             let shaped = format!("{} VNICs shaped", edge.status().len());

@@ -62,7 +62,7 @@ enum Command {
     Memory(scenario::Scenario),
     /// Tenants' own networks beside slices: PACKET_IN at 40,000/s, and as much as passes
     Networks(scenario::Scenario),
-    /// What following 10,000 flows and telling tenants labels costs, with rules that stand and that change
+    /// What following 10,000 flows and sending labels to tenants costs, with rules that stand and that change
     Labels(scenario::Scenario),
     /// What 50 viewers of the page of Weir cost, and checks of 250 tokens per second, with 100 switches and 20 tenants
     Page(scenario::Scenario),

@@ -8,7 +8,7 @@ mod explain;
 mod operator;
 mod pin;
 mod print;
-mod tell;
+mod printer;
 mod token;
 
 use crate::exit::Exit;
@@ -23,10 +23,10 @@ use daemon::networks::{
     Operation, Outcome, PortChange, RouteDocument, SwitchChange, Target,
 };
 use endpoint::Endpoint;
+use printer::Printer;
 use serde::de::DeserializeOwned;
 use std::io::Read;
 use std::path::PathBuf;
-use tell::Tell;
 
 /// Show tenants, switches and flow tables of a running `weir serve`, and change tenants' networks
 ///
@@ -329,29 +329,29 @@ impl Ctl {
             return Ok(Exit::usage(&format!("--ca FILE has to say who signs for {host}")));
         }
         let client = Client::new(endpoint, self.account.trust(), token);
-        let tell = Tell { json: self.json };
+        let printer = Printer { json: self.json };
         match self.command {
-            Command::Tenants => operator::tenants(&tell, &client),
-            Command::Switches => operator::switches(&tell, &client),
+            Command::Tenants => operator::tenants(&printer, &client),
+            Command::Switches => operator::switches(&printer, &client),
             Command::Flows { tenant, switch, physical } => {
-                operator::flows(&tell, &client, &tenant, &switch, physical)
+                operator::flows(&printer, &client, &tenant, &switch, physical)
             }
-            Command::Controllers => operator::controllers(&tell, &client),
-            Command::Limits => operator::limits(&tell, &client),
-            Command::Refusals => operator::refusals(&tell, &client),
+            Command::Controllers => operator::controllers(&printer, &client),
+            Command::Limits => operator::limits(&printer, &client),
+            Command::Refusals => operator::refusals(&printer, &client),
             Command::Trace { tenant, switch, flow } => {
-                explain::trace(&tell, &client, &tenant, &switch, &flow)
+                explain::trace(&printer, &client, &tenant, &switch, &flow)
             }
-            Command::Why { tenant } => explain::why(&tell, &client, &tenant),
+            Command::Why { tenant } => explain::why(&printer, &client, &tenant),
             Command::Networks => {
-                tell.found(client.get("/api/v1/networks")?, |out, all: &Networks| {
+                printer.found(client.get("/api/v1/networks")?, |out, all: &Networks| {
                     print::networks(out, &all.networks)?;
                     print::set_aside(out, &all.set_aside)
                 })
             }
             Command::Show { tenant } => {
                 let path = path(&tenant, "", false);
-                tell.found(client.get(&path)?, |out, one: &NetworkView| print::network(out, one))
+                printer.found(client.get(&path)?, |out, one: &NetworkView| print::network(out, one))
             }
             Command::Set { tenant, file, how } => {
                 let document: Document = match read(&file)? {
@@ -359,24 +359,24 @@ impl Ctl {
                     Err(wrong) => return Ok(Exit::usage(&wrong)),
                 };
                 let path = path(&tenant, "", how.dry_run);
-                tell.found(client.send("PUT", &path, &document)?, print::outcome)
+                printer.found(client.send("PUT", &path, &document)?, print::outcome)
             }
             Command::Change { tenant, file, how } => {
                 let operations: Vec<Operation> = match read(&file)? {
                     Ok(operations) => operations,
                     Err(wrong) => return Ok(Exit::usage(&wrong)),
                 };
-                change(&tell, &client, &tenant, &operations, how.dry_run)
+                change(&printer, &client, &tenant, &operations, how.dry_run)
             }
             Command::Add { tenant, part } => {
                 let (operation, how) = part.operation();
-                change(&tell, &client, &tenant, &[operation], how.dry_run)
+                change(&printer, &client, &tenant, &[operation], how.dry_run)
             }
-            Command::Start(one) => change_one(&tell, &client, one, Operation::Start),
-            Command::Stop(one) => change_one(&tell, &client, one, Operation::Stop),
-            Command::Remove(one) => change_one(&tell, &client, one, Operation::Remove),
-            Command::Token { what } => token::run(&tell, &client, what),
-            Command::Pin { what } => pin::run(&tell, &client, what),
+            Command::Start(one) => change_one(&printer, &client, one, Operation::Start),
+            Command::Stop(one) => change_one(&printer, &client, one, Operation::Stop),
+            Command::Remove(one) => change_one(&printer, &client, one, Operation::Remove),
+            Command::Token { what } => token::run(&printer, &client, what),
+            Command::Pin { what } => pin::run(&printer, &client, what),
             Command::Backup { file } => backup::backup(&client, &file),
         }
     }
@@ -519,24 +519,24 @@ fn read<T: DeserializeOwned>(file: &PathBuf) -> anyhow::Result<Result<T, String>
 
 /// Sends one change of a tenant's network.
 fn change_one(
-    tell: &Tell,
+    printer: &Printer,
     client: &Client,
     one: One,
     what: fn(Target) -> Operation,
 ) -> anyhow::Result<Exit> {
     let (target, how) = one.part.target();
-    change(tell, client, &one.tenant, &[what(target)], how.dry_run)
+    change(printer, client, &one.tenant, &[what(target)], how.dry_run)
 }
 
 fn change(
-    tell: &Tell,
+    printer: &Printer,
     client: &Client,
     tenant: &str,
     operations: &[Operation],
     dry_run: bool,
 ) -> anyhow::Result<Exit> {
     let path = path(tenant, "/changes", dry_run);
-    tell.found(client.send("POST", &path, &operations)?, |out, outcome: &Outcome| {
+    printer.found(client.send("POST", &path, &operations)?, |out, outcome: &Outcome| {
         print::outcome(out, outcome)
     })
 }

@@ -159,7 +159,7 @@ fn notify(state: &str) {
         UnixDatagram::unbound()?.send_to_addr(state.as_bytes(), &address)
     };
     if let Err(error) = send() {
-        tracing::warn!(%error, "the supervisor (NOTIFY_SOCKET) cannot be told: {state}");
+        tracing::warn!(%error, "the supervisor (NOTIFY_SOCKET) cannot be notified: {state}");
     }
 }
 

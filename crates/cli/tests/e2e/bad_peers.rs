@@ -116,7 +116,7 @@ fn a_controller_of_another_version_is_named() {
         stream.write_all(&[&hello.bytes(), more].concat()).expect("sent");
         stream
     };
-    // By the bitmap of its HELLO it speaks 1.3 alone. It is dialled again and says the same, which is told once.
+    // By the bitmap of its HELLO it speaks 1.3 alone. It is dialled again and says the same, which is logged once.
     for _ in 0..2 {
         let _ = says(&[0, 1, 0, 8, 0, 0, 0, 0x10], &[]).read_to_end(&mut Vec::new());
     }

@@ -50,7 +50,7 @@ fn ovs_each_tenant_has_one_master_of_its_own() {
     second.barrier(5);
     assert_eq!(first.flows(6).len(), 1);
 
-    // A master of yesterday is told so.
+    // A master with an old generation id gets an error.
     first.order(&json!({"send": "role", "xid": 7, "role": "MASTER", "generation_id": 1}));
     assert_error(&mut first, 7, STALE);
 }

@@ -234,14 +234,14 @@ fn a_sheet_is_named_per_switch_reloaded_and_refused() {
     scene.weir.hang_up();
     let changed = Some((50.0, "safe_rates.barrier".into()));
     eventually("a reload takes another sheet", || other() == changed);
-    let (_, told, _) = run(&["ctl", "--api", &scene.weir.api.to_string(), "limits"]);
+    let (_, stdout, _) = run(&["ctl", "--api", &scene.weir.api.to_string(), "limits"]);
     // Long reasons are broken into lines.
-    let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
+    let stdout = stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        told.contains("of 100 per second (safe_rates.barrier by the experiment barrier"),
-        "{told}"
+        stdout.contains("of 100 per second (safe_rates.barrier by the experiment barrier"),
+        "{stdout}"
     );
-    assert!(told.contains("rules that a table holds by the data sheet"), "{told}");
+    assert!(stdout.contains("rules that a table holds by the data sheet"), "{stdout}");
 
     // A damaged one: the reload is refused, and what was stays.
     for (wrong, why) in [
@@ -267,12 +267,12 @@ fn a_sheet_is_named_per_switch_reloaded_and_refused() {
     scene.weir.expect_log(mark, &["the data sheet is not used", "another"]);
     eventually("limits are gone", || other().is_none());
     assert_eq!(scene.limits()["datasheets"][0]["used"], false);
-    let (_, told, _) = run(&["ctl", "--api", &scene.weir.api.to_string(), "limits"]);
-    assert!(told.contains("is not used: the switch describes itself as"), "{told}");
+    let (_, stdout, _) = run(&["ctl", "--api", &scene.weir.api.to_string(), "limits"]);
+    assert!(stdout.contains("is not used: the switch describes itself as"), "{stdout}");
 
     // What the file comes to, without a switch.
     write(&text);
-    let (code, told, error) = run(&["check", "--limits", &scene.weir.folder.join("weir.toml")]);
+    let (code, stdout, error) = run(&["check", "--limits", &scene.weir.folder.join("weir.toml")]);
     assert_eq!(code, Some(0), "{error}");
     for line in [
         "limits come from the data sheet",
@@ -281,6 +281,6 @@ fn a_sheet_is_named_per_switch_reloaded_and_refused() {
         "750 of the 1500",
         "    flow_mod: 14",
     ] {
-        assert!(told.contains(line), "{line}: {told}");
+        assert!(stdout.contains(line), "{line}: {stdout}");
     }
 }

@@ -1,4 +1,4 @@
-//! The demonstration tells the truth and leaves nothing behind, also when it is interrupted.
+//! The demonstration prints only true results and leaves nothing behind, also when it is interrupted.
 
 use std::fs;
 use std::path::Path;
@@ -42,7 +42,7 @@ fn ovs_an_interrupted_demonstration_leaves_nothing() {
     assert_eq!(left_behind(pid), [""; 0]);
 }
 
-/// Without root or Open vSwitch the switch is emulated, and the reader is told.
+/// Without root or Open vSwitch the switch is emulated, and the output says so.
 #[test]
 fn an_emulated_demonstration_says_so() {
     let folder = Folder::new();

@@ -43,9 +43,9 @@ fn printed_json(weir: &Weir, words: &[&str]) -> Value {
 /// Packets that a switch has sent out of a port.
 fn sent(network: &Network, port: u32) -> u64 {
     let port = port.to_string();
-    let told = network.ofctl(&["-O", "OpenFlow10,OpenFlow13", "dump-ports", "s1", &port]);
-    let count = told.split("tx pkts=").nth(1).and_then(|rest| rest.split(',').next());
-    count.and_then(|count| count.trim().parse().ok()).unwrap_or_else(|| panic!("{told}"))
+    let dump = network.ofctl(&["-O", "OpenFlow10,OpenFlow13", "dump-ports", "s1", &port]);
+    let count = dump.split("tx pkts=").nth(1).and_then(|rest| rest.split(',').next());
+    count.and_then(|count| count.trim().parse().ok()).unwrap_or_else(|| panic!("{dump}"))
 }
 
 fn check_slice(version: Version, openflow: &str) {
@@ -112,8 +112,8 @@ fn check_slice(version: Version, openflow: &str) {
     let (end, text, count) = traced("10.1.0.9");
     assert_eq!((end, count), (vec![format!("{s1}: dropped")], 0), "{text}");
 
-    let (_, _, told) = ctl(&weir, &["trace", "red", "1", "in_port=1,nw_scr=10.1.0.1"]);
-    assert!(told.contains("did you mean `nw_src`?"), "{told}");
+    let (_, _, stderr) = ctl(&weir, &["trace", "red", "1", "in_port=1,nw_scr=10.1.0.1"]);
+    assert!(stderr.contains("did you mean `nw_src`?"), "{stderr}");
     for (words, says) in [
         (["why", "nobody", "", ""], "there is no tenant of this name"),
         (["trace", "nobody", "1", "in_port=1"], "there is no tenant of this name"),

@@ -149,7 +149,7 @@ fn ring() -> Network {
 }
 
 fn check_ring(network: &Network, faucet: &Faucet) {
-    // As Faucet tells it: a port of a stack is up (3) when LLDP has come in by it from where it should.
+    // By Faucet's metrics: a port of a stack is up (3) when LLDP has come in by it from where it should.
     eventually("each end of each link is up", || faucet.count("port_stack_state{", 3.0) == 6);
     for (from, to) in [("h1", "h2"), ("h1", "h3"), ("h2", "h3")] {
         eventually(&format!("{from} reaches {to}"), || network.pings(from, to));

@@ -82,7 +82,10 @@ fn ovs_no_acknowledged_rule_is_lost_by_kill_9() {
             let what = format!("round {round}, {name}");
             let found = on_switch(&network, tenant.ports[0]);
             tenant.check(&what, &found);
-            assert!(told(peer).eq(found.keys().copied()), "{what}: the tenant is told of others");
+            assert!(
+                priorities_in_statistics(peer).eq(found.keys().copied()),
+                "{what}: the tenant gets other entries"
+            );
             pending += tenant.pending.len();
             (tenant.acknowledged, tenant.pending) = (found, BTreeMap::new());
         }
@@ -173,8 +176,8 @@ fn in_port(text: &str) -> Option<u16> {
     text.trim_matches('"').trim_start_matches(|c: char| !c.is_ascii_digit()).parse().ok()
 }
 
-/// The priorities of the rules that a tenant is told to have, in order.
-fn told(peer: &Peer) -> impl Iterator<Item = u16> {
+/// The priorities of the entries in the flow statistics of a tenant, in order.
+fn priorities_in_statistics(peer: &Peer) -> impl Iterator<Item = u16> {
     // Flow statistics (OpenFlow 1.0 section 5.3.5) of all tables, whatever they match and send to.
     let mut body = vec![0, 1, 0, 0, 0, 0x3f, 0xff, 0xff];
     body.resize(4 + 40, 0);

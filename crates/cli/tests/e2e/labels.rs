@@ -73,21 +73,21 @@ fn check(version: Version, name: &str, form: &str) {
         assert_eq!(path["hops"][1][0], spine, "{path}");
     }
 
-    // Of a link that goes nothing is left; when it is back, what is left is told again.
+    // A link that goes down has nothing left; when the link is up again, what is left is sent again.
     network.set_port("s1", "s1-eth2", "down");
     eventually("nothing is left of a link that is down", || label(&weir, "red", 1, 2) == Some(0));
     network.set_port("s1", "s1-eth2", "up");
     eventually("it is back", || label(&weir, "red", 1, 2).is_some_and(|left| left > 0));
 
-    // A switch that comes back has forgotten what its tenants were told, and they are told again.
+    // A switch that connects again has forgotten the labels of its tenants, and the tenants get them again.
     network.disconnect();
     eventually("no link is left", || label(&weir, "blue", 3, 5) == Some(0));
     network.connect_to(weir.openflow);
     events.expect(&|event| event["port"] == 5 && event["label_bits_per_second"] == 10_000_000);
 }
 
-/// A real agent on the hosts' interfaces: what it measures takes the place of what was bought, in what real controllers
-/// are told, and only as long as it is there.
+/// A real agent on the hosts' interfaces: in the labels of real controllers, its measurements replace the bought
+/// bandwidths as long as the agent runs.
 #[test]
 fn ovs_what_an_agent_measures_changes_the_labels_of_others() {
     needs!(ovs_what_an_agent_measures_changes_the_labels_of_others: Needs::OpenVSwitch, Needs::OsKen);
@@ -187,7 +187,7 @@ fn ovs_a_network_of_a_tenants_own_counts_in_the_labels_of_others() {
     eventually("all is left", || left() == [Some(10), Some(10)]);
     eventually("A reaches B", || network.pings("A", "B"));
     let by_one = [[Some(2), Some(10)], [Some(10), Some(2)]];
-    eventually("red's flow is told of", || by_one.contains(&left()));
+    eventually("the label has red's flow", || by_one.contains(&left()));
     let (port, moved) =
         if left() == by_one[0] { (4, [Some(0), Some(2)]) } else { (5, [Some(2), Some(0)]) };
     network.set_port("s3", &format!("s3-eth{port}"), "down");
@@ -227,7 +227,7 @@ fn ovs_flows_of_ipv6_count_in_the_labels_of_others() {
     red.barrier(2);
     eventually("A reaches B by IPv6", || network.answers("A", "fd00::2"));
     assert!(network.is_silent("A", "B"), "nothing lets IPv4 through");
-    eventually("red's flow is told of", || left() == [Some(2), Some(10)]);
+    eventually("the label has red's flow", || left() == [Some(2), Some(10)]);
     assert_eq!(label(&weir, "red", 3, 4), Some(10_000_000), "a tenant does not see itself");
     red.order(&json!({"send": "flow", "command": "delete", "xid": 3, "flow": {"match": {}}}));
     eventually("all is left again", || left() == [Some(10), Some(10)]);

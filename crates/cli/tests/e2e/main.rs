@@ -1,6 +1,6 @@
 //! End to end: `weir` as a process, with real switches and real controllers where the scenario asks for them.
 //!
-//! One file a scenario; each reads like a specification, and `support` is what they are told with. Tests whose names
+//! One file a scenario; each reads like a specification, and `support` has the tools of all scenarios. Tests whose names
 //! begin with `ovs_` need root and Open vSwitch, and skip themselves loudly without.
 
 #![forbid(unsafe_code)]

@@ -153,7 +153,7 @@ fn one_state_folder_serves_one_program() {
 }
 
 #[test]
-fn check_tells_findings_from_mistakes() {
+fn check_distinguishes_findings_from_mistakes() {
     let folder = Folder::new();
     let config = folder.join("weir.toml");
     let tenant = |name: &str, port: u16, text: &str| {

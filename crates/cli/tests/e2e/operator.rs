@@ -72,14 +72,14 @@ fn check(version: Version, openflow: &str) {
     let shown = lines(&weir, &["flows", "red", "edge"]);
     let all: BTreeSet<&String> = shown.iter().collect();
     assert_eq!((shown.len(), all.len()), (MANY as usize + 1, MANY as usize + 1), "each once");
-    let told = json_of(&weir, &["flows", "red", "1"]);
-    assert_eq!(told["flows"].as_array().map(Vec::len), Some(MANY as usize + 1));
+    let listed = json_of(&weir, &["flows", "red", "1"]);
+    assert_eq!(listed["flows"].as_array().map(Vec::len), Some(MANY as usize + 1));
     assert_eq!(
-        (&told["openflow"], &told["flows"][0]["match"]),
+        (&listed["openflow"], &listed["flows"][0]["match"]),
         (&json!(openflow), &json!("ip,nw_dst=10.1.0.2"))
     );
 
-    // The switch has all that Weir says to have written there, word for word. It does not tell flags on 1.0.
+    // The switch has all that Weir says to have written there, word for word. It does not report flags on 1.0.
     let dump = network.ofctl(&["-O", "OpenFlow10,OpenFlow13", "--no-stats", "dump-flows", "s1"]);
     let dump: BTreeSet<&str> = dump.lines().map(str::trim).collect();
     let physical = lines(&weir, &["flows", "red", "edge", "--physical"]);
@@ -124,9 +124,9 @@ fn check(version: Version, openflow: &str) {
         has(&["blue", edge, "all", "0", "100000"]) && limits.contains("the switch does not say")
     });
     for words in [["tenants"], ["switches"], ["controllers"], ["refusals"], ["limits"]] {
-        let told = json_of(&weir, &words);
+        let listed = json_of(&weir, &words);
         let key = if words == ["refusals"] { "requests" } else { words[0] };
-        assert!(told[key].as_array().is_some_and(|all| !all.is_empty()), "{told}");
+        assert!(listed[key].as_array().is_some_and(|all| !all.is_empty()), "{listed}");
     }
 
     // A reader that has read enough goes away.

@@ -87,10 +87,10 @@ fn ovs_a_group_sends_from_link_to_link_on_one_port() {
     eventually("each bucket has counted each packet", || {
         xid += 1;
         red.order(&json!({"send": "group_stats", "dpid": 0xa1, "xid": xid}));
-        let told = red.expect_reply("stats", xid);
-        let counted = &told["body"][0];
+        let reply = red.expect_reply("stats", xid);
+        let counted = &reply["body"][0];
         assert_eq!(
-            (&told["body"].as_array().map(Vec::len), &counted["group"]),
+            (&reply["body"].as_array().map(Vec::len), &counted["group"]),
             (&Some(1), &json!(1))
         );
         assert_eq!(counted["references"], 1);
@@ -213,9 +213,9 @@ fn buckets(network: &Network, red: &mut App, weir: &mut Weir) {
     let shown = groups(network);
     assert!(shown.iter().any(|it| it.contains("push_vlan") && it.contains("group:")), "{shown:?}");
     red.order(&json!({"send": "group_stats", "dpid": 0xa1, "xid": 230}));
-    let told = red.expect_reply("stats", 230);
-    let counted = &told["body"][0];
-    assert_eq!((told["body"].as_array().map(Vec::len), &counted["group"]), (Some(1), &json!(3)));
+    let reply = red.expect_reply("stats", 230);
+    let counted = &reply["body"][0];
+    assert_eq!((reply["body"].as_array().map(Vec::len), &counted["group"]), (Some(1), &json!(3)));
     assert_eq!(counted["references"], 1);
 
     weir.crash();

@@ -189,7 +189,7 @@ fn check_port(version: Version, openflow: &str) {
         (20, json!({"set": ["PORT_DOWN"], "clear": ["NO_FWD"]}), 1),
     ] {
         mod_port(&mut red, xid, &bits);
-        is_told(&mut beside, config);
+        gets_config(&mut beside, config);
         // The switch's barrier can be some milliseconds ahead of what it forwards.
         eventually("nothing gets through red's port and back", || {
             network.is_silent("h1", "h2") && network.is_silent("h2", "h1")
@@ -213,14 +213,14 @@ fn check_port(version: Version, openflow: &str) {
     assert!(network.is_silent("h1", "h2") && network.is_silent("h2", "h1"));
     assert!(network.pings("h3", "h4"));
     mod_port(&mut red, 40, &json!({"clear": ["PORT_DOWN"]}));
-    is_told(&mut beside, 0);
+    gets_config(&mut beside, 0);
     eventually("red's port works again", || network.pings("h1", "h2"));
     assert!(!red.has_seen("error"));
 }
 
-/// The tenant's other controller hears what its port is configured to.
-fn is_told(beside: &mut App, config: u32) {
-    beside.expect_where("port_status", |told| told["port"] == 2 && told["config"] == config);
+/// The tenant's other controller gets the new configuration of the port.
+fn gets_config(beside: &mut App, config: u32) {
+    beside.expect_where("port_status", |status| status["port"] == 2 && status["config"] == config);
 }
 
 /// TCP from one host to another, for some seconds.

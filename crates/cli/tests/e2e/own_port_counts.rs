@@ -115,9 +115,9 @@ fn ovs_a_shared_edge_port_counts_what_each_tenants_guest_sends() {
         counts[tenant][1] += packets * (HEADERS + size);
         for (tenant, count) in tenants.iter_mut().zip(counts) {
             tenant.comes_to(count);
-            let told = json!(count);
+            let expected = json!(count);
             eventually(&format!("the guest has sent {count:?}"), || {
-                tenant.ask(0xa1, 1)["received"] == told
+                tenant.ask(0xa1, 1)["received"] == expected
             });
         }
     }
@@ -159,7 +159,7 @@ fn forward(app: &mut App, dpid: u64, match_: &Value, to: u64) {
     app.order(&json!({"send": "flow", "dpid": dpid, "command": "add", "flow": flow}));
 }
 
-/// A tenant's controller, and the least that it may be told.
+/// A tenant's controller, and the least counts that it may get.
 struct Counted {
     app: App,
     xid: u32,
@@ -187,8 +187,8 @@ impl Counted {
         eventually("the datapath knows the flow", is_known);
         eventually("each end has received what the other has sent", || {
             self.base = ENDS.map(|dpid| {
-                let told = self.ask(dpid, LINK);
-                WAYS.map(|way| serde_json::from_value(told[way].clone()).unwrap_or_default())
+                let port = self.ask(dpid, LINK);
+                WAYS.map(|way| serde_json::from_value(port[way].clone()).unwrap_or_default())
             });
             let [[received, sent], [far_received, far_sent]] = self.base;
             received[0] >= 5 && received == far_sent && sent == far_received
@@ -199,16 +199,16 @@ impl Counted {
     fn comes_to(&mut self, count: Count) {
         for (dpid, base) in ENDS.into_iter().zip(self.base) {
             eventually(&format!("at both ends {count:?} have come and gone"), || {
-                let told = self.ask(dpid, LINK);
-                let told = [0, 1].map(|way| {
-                    let told: Option<Count> = serde_json::from_value(told[WAYS[way]].clone()).ok();
-                    told.map(|told| [0, 1].map(|of| told[of].saturating_sub(base[way][of])))
+                let port = self.ask(dpid, LINK);
+                let counts = [0, 1].map(|way| {
+                    let now: Option<Count> = serde_json::from_value(port[WAYS[way]].clone()).ok();
+                    now.map(|now| [0, 1].map(|of| now[of].saturating_sub(base[way][of])))
                 });
-                for told in told.into_iter().flatten() {
-                    assert!(told[0] >= self.least[0] && told[1] >= self.least[1], "{told:?}");
-                    assert!(told[0] <= count[0] && told[1] <= count[1], "{told:?}");
+                for now in counts.into_iter().flatten() {
+                    assert!(now[0] >= self.least[0] && now[1] >= self.least[1], "{now:?}");
+                    assert!(now[0] <= count[0] && now[1] <= count[1], "{now:?}");
                 }
-                told == [Some(count); 2]
+                counts == [Some(count); 2]
             });
         }
         self.least = count;
@@ -216,26 +216,26 @@ impl Counted {
 
     /// Both ends receive so much more by that at least, and each says that it has sent what the other has received.
     fn rises_by(&mut self, count: Count, send: impl FnOnce()) {
-        let received = |told: &Value| serde_json::from_value::<Count>(told["received"].clone());
+        let received = |port: &Value| serde_json::from_value::<Count>(port["received"].clone());
         let before = [0xa1, 0xa2].map(|dpid| received(&self.ask(dpid, LINK)).unwrap_or_default());
         send();
         eventually(&format!("both ends have received {count:?} more than {before:?}"), || {
-            let told = [0xa1, 0xa2].map(|dpid| self.ask(dpid, LINK));
-            let has_come = |(told, had): (&Value, &Count)| {
-                received(told).is_ok_and(|now| (0..2).all(|of| now[of] >= had[of] + count[of]))
+            let now = [0xa1, 0xa2].map(|dpid| self.ask(dpid, LINK));
+            let has_come = |(has, had): (&Value, &Count)| {
+                received(has).is_ok_and(|now| (0..2).all(|of| now[of] >= had[of] + count[of]))
             };
-            told.iter().zip(&before).all(has_come)
-                && told[0]["sent"] == told[1]["received"]
-                && told[1]["sent"] == told[0]["received"]
+            now.iter().zip(&before).all(has_come)
+                && now[0]["sent"] == now[1]["received"]
+                && now[1]["sent"] == now[0]["received"]
         });
     }
 
     fn ask(&mut self, dpid: u64, port: u64) -> Value {
         self.xid += 1;
         self.app.order(&json!({"send": "port_stats", "dpid": dpid, "xid": self.xid}));
-        let told = self.app.expect_reply("stats", self.xid);
-        let ports = told["body"].as_array().expect("a list of ports");
-        assert_eq!(ports.len(), 2, "{told}");
+        let reply = self.app.expect_reply("stats", self.xid);
+        let ports = reply["body"].as_array().expect("a list of ports");
+        assert_eq!(ports.len(), 2, "{reply}");
         ports.iter().find(|it| it["port"] == port).expect("the port").clone()
     }
 }

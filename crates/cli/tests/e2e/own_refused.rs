@@ -12,8 +12,8 @@ use crate::support::requirements::{Needs, needs};
 use crate::support::weir::Weir;
 
 #[test]
-fn ovs_a_port_that_a_full_switch_refuses_is_told() {
-    needs!(ovs_a_port_that_a_full_switch_refuses_is_told: Needs::OpenVSwitch, Needs::OsKen);
+fn ovs_a_port_that_a_full_switch_refuses_is_reported() {
+    needs!(ovs_a_port_that_a_full_switch_refuses_is_reported: Needs::OpenVSwitch, Needs::OsKen);
     let network = Network::single(&["10.0.0.1", "10.0.0.2"], V13);
     let mut red = App::flow_installer("1.3");
     let port = |number: u32| {
@@ -62,8 +62,8 @@ fn ovs_a_port_that_a_full_switch_refuses_is_told() {
 
 /// One of a big switch's two has no room for a port that comes while it runs: that is down, and the others are not.
 #[test]
-fn ovs_a_port_that_a_part_of_a_big_switch_refuses_is_told() {
-    needs!(ovs_a_port_that_a_part_of_a_big_switch_refuses_is_told: Needs::OpenVSwitch, Needs::OsKen);
+fn ovs_a_port_that_a_part_of_a_big_switch_refuses_is_reported() {
+    needs!(ovs_a_port_that_a_part_of_a_big_switch_refuses_is_reported: Needs::OpenVSwitch, Needs::OsKen);
     const LINK_DOWN: u64 = 1;
     let links = [("s1", "h1"), ("s1", "h3"), ("s2", "h2"), ("s1", "s2")];
     let network = Network::of(&["s1", "s2"], &["h1", "h2", "h3"], &links, V13);
@@ -97,7 +97,7 @@ fn ovs_a_port_that_a_part_of_a_big_switch_refuses_is_told() {
     eventually("it is refused", || refused(&weir) == [false, false, true]);
     ctl(&weir, &["show", "red"], 0, "port 2  down (refused by the switch)");
     ctl(&weir, &["show", "red"], 0, "ports 2 of 3 up");
-    let is_down = |told: &Value| told["port"] == 3 && told["state"] == LINK_DOWN;
+    let is_down = |status: &Value| status["port"] == 3 && status["state"] == LINK_DOWN;
     red.expect_where("port_status", is_down);
     assert!(network.pings("h1", "h2") && network.is_silent("h3", "h2"));
 
@@ -106,7 +106,7 @@ fn ovs_a_port_that_a_part_of_a_big_switch_refuses_is_told() {
         ctl(&weir, &[words, "red", "port", "0xb16 port 3"], 0, "port 3");
     }
     eventually("it is up", || ports_up(&weir) == [3] && refused(&weir) == [false; 3]);
-    red.expect_where("port_status", |told| told["port"] == 3 && !is_down(told));
+    red.expect_where("port_status", |status| status["port"] == 3 && !is_down(status));
     eventually("its host is reached", || network.pings("h3", "h2"));
 }
 

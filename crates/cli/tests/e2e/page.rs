@@ -54,7 +54,7 @@ fn ovs_the_page_shows_what_is_and_edits_a_network() {
     fits_a_phone(&browser, &page);
     shows_markup_as_it_is(&browser, &page, &weir);
 
-    // Each end of a link has a load, by the switches' own counters: nobody is told labels here, so Weir follows no flows.
+    // Each end of a link has a load, by the switches' own counters: no tenant gets labels here, so Weir follows no flows.
     eventually("the links have loads", || {
         let (_, summary) = weir.get("/api/v1/summary");
         let summary: Value = serde_json::from_str(&summary).expect("JSON");
@@ -154,8 +154,8 @@ fn the_page_shows_each_role_what_it_may_see_and_nothing_else() {
         let script = format!(
             "const answer = await fetch('/api/v1/{path}', {{headers: {{Authorization: 'Bearer {red}'}}}}); return await answer.text()"
         );
-        let told = browser.run(&script).to_string();
-        assert!(told.len() > 2 && !told.contains("blue"), "{path}: {told}");
+        let answer = browser.run(&script).to_string();
+        assert!(answer.len() > 2 && !answer.contains("blue"), "{path}: {answer}");
     }
     browser.go(&format!("{page}#/edit/red"));
     browser.shows("of-red");

@@ -54,14 +54,14 @@ fn check_cut(version: Version, openflow: &str) {
 }
 
 #[test]
-fn ovs_a_switch_that_forgot_is_told_again_on_openflow_10() {
-    needs!(ovs_a_switch_that_forgot_is_told_again_on_openflow_10: Needs::OpenVSwitch, Needs::OsKen);
+fn ovs_a_switch_that_forgot_gets_its_rules_again_on_openflow_10() {
+    needs!(ovs_a_switch_that_forgot_gets_its_rules_again_on_openflow_10: Needs::OpenVSwitch, Needs::OsKen);
     check_amnesia(V10, "1.0");
 }
 
 #[test]
-fn ovs_a_switch_that_forgot_is_told_again_on_openflow_13() {
-    needs!(ovs_a_switch_that_forgot_is_told_again_on_openflow_13: Needs::OpenVSwitch, Needs::OsKen);
+fn ovs_a_switch_that_forgot_gets_its_rules_again_on_openflow_13() {
+    needs!(ovs_a_switch_that_forgot_gets_its_rules_again_on_openflow_13: Needs::OpenVSwitch, Needs::OsKen);
     check_amnesia(V13, "1.3");
 }
 

@@ -28,7 +28,7 @@ fn a_changed_file_reloads_by_itself() {
 }
 
 /// Red's slice grows by a port and shrinks again; its connection stays, and it is notified about each change.
-fn check_reload(tell: impl Fn(&Weir)) {
+fn check_reload(reload: impl Fn(&Weir)) {
     let controller = Controller::listen();
     let small = by_port("red", &controller.name(), [1, 2]);
     let weir = Weir::serve(&small);
@@ -38,7 +38,7 @@ fn check_reload(tell: impl Fn(&Weir)) {
     red.expect_reply(ERROR, 1);
 
     weir.write_config(&with_third_port(&small));
-    tell(&weir);
+    reload(&weir);
     let status = red.expect(PORT_STATUS);
     assert_eq!((status.body[0], status.body[8..10].to_vec()), (ADDED, vec![0, 3]));
     red.send(&Message::new(FLOW_MOD, 2, &add_flow(3, 1, 9, 0)));
@@ -47,7 +47,7 @@ fn check_reload(tell: impl Fn(&Weir)) {
     assert_eq!(red.count(ERROR), 1, "what was refused is allowed now");
 
     weir.write_config(&small);
-    tell(&weir);
+    reload(&weir);
     let status = red.expect(PORT_STATUS);
     assert_eq!((status.body[0], status.body[8..10].to_vec()), (DELETED, vec![0, 3]));
     red.send(&Message::new(FLOW_MOD, 4, &add_flow(3, 1, 9, 0)));

@@ -67,7 +67,7 @@ fn check_crash(version: Version, openflow: &str) {
     assert_eq!((&mine[0]["cookie"], &mine[0]["priority"]), (&json!(RED_COOKIE), &json!(9)));
     assert!(mine[0]["packets"].as_u64() > Some(0), "counted on the switch, before and after");
 
-    // And the rules are still the tenant's: it may delete them, and is told once.
+    // And the rules are still the tenant's: it may delete them, and gets one FLOW_REMOVED.
     red.flow("delete", 102, &json!({"table_id": 255, "match": {"in_port": 1}}));
     let removed = red.expect("flow_removed");
     assert_eq!((&removed["cookie"], &removed["match"]["in_port"]), (&json!(RED_COOKIE), &json!(1)));
@@ -77,7 +77,7 @@ fn check_crash(version: Version, openflow: &str) {
     assert_eq!(blue.flows(104).len(), 2);
 }
 
-/// Two rules, for the two directions between two ports, that tell when they are gone.
+/// Two rules, for the two directions between two ports, with a FLOW_REMOVED when they are gone.
 pub fn install_both_ways(controller: &mut App, [one, other]: [u32; 2]) {
     controller.expect("switch");
     for (xid, mut flow) in [(1, forward(one, other)), (2, forward(other, one))] {

@@ -1,4 +1,4 @@
-//! `weir reproduce riggio2013`, in short: on Open vSwitch, tenants told apart by VLAN, with their real controllers, shapers
+//! `weir reproduce riggio2013`, in short: on Open vSwitch, tenants distinguished by VLAN, with their real controllers, shapers
 //! and TCP. What it measures decides nothing here; how the flows went does.
 
 use serde_json::Value;

@@ -160,7 +160,7 @@ fn check_trespassing(version: Version, openflow: &str, trespass: impl Fn(&mut Ap
     assert!(!blue.has_seen("error"), "blue heard of nothing");
 }
 
-/// FLOOD is the hypervisor's to say, so it has to know what its tenant has told the switch of a port, which does not tell it.
+/// The hypervisor chooses the ports of FLOOD, so it has to keep the tenant's PORT_MODs: the switch does not report them.
 #[test]
 fn ovs_flood_leaves_out_what_its_tenant_says_on_openflow_10() {
     needs!(ovs_flood_leaves_out_what_its_tenant_says_on_openflow_10: Needs::OpenVSwitch, Needs::OsKen);
@@ -206,7 +206,7 @@ fn assert_refused(error: &Value, (kind, code): (u64, u64), xid: u32) {
     );
 }
 
-/// By VLAN: both tenants on the same port, told apart by the tag alone, as on a trunk.
+/// By VLAN: both tenants on the same port, distinguished by the tag alone, as on a trunk.
 #[test]
 fn tenants_by_vlan_on_one_port_are_apart() {
     let tenant = |name: &str, controller: &Controller, vlan: u16| {
@@ -259,10 +259,10 @@ fn ovs_a_tenant_sees_only_its_own_ports() {
         controller.expect("switch");
         for (xid, request) in [(21, "port_desc"), (22, "port_stats")] {
             controller.order(&json!({"send": request, "xid": xid}));
-            let told = controller.expect_reply("stats", xid)["body"].clone();
+            let body = controller.expect_reply("stats", xid)["body"].clone();
             let number = |port: &Value| port.as_u64().or(port["port"].as_u64()).expect("a number");
             let mut ports: Vec<u64> =
-                told.as_array().expect("a list of ports").iter().map(number).collect();
+                body.as_array().expect("a list of ports").iter().map(number).collect();
             ports.sort_unstable();
             assert_eq!(ports, own, "{request}");
         }

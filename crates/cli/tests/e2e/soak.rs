@@ -87,7 +87,7 @@ fn ovs_nothing_grows_however_long_it_serves() {
         })
         .collect();
     let mut dice = Rng::with_seed(0x5eed);
-    let (mut first, mut told) = (None, began);
+    let (mut first, mut printed) = (None, began);
     for step in 0.. {
         for tenant in &mut tenants {
             tenant.step(&mut dice, 10 + step as u32);
@@ -113,9 +113,9 @@ fn ovs_nothing_grows_however_long_it_serves() {
         }
         let ends = began.elapsed() >= lasts && step >= 20;
         // When everything has been done twice, it takes what it takes.
-        if step == 10 || ends || told.elapsed() >= Duration::from_secs(60) {
+        if step == 10 || ends || printed.elapsed() >= Duration::from_secs(60) {
             let now = (weir.memory(), weir.descriptors());
-            told = Instant::now();
+            printed = Instant::now();
             println!(
                 "{:>5} s, step {step}: {} MB resident, {} descriptors, {} lines of faults in the log",
                 began.elapsed().as_secs(),

@@ -35,7 +35,7 @@ fn contact(weir: &Weir, tenant: &str) -> Option<serde_json::Value> {
 }
 
 #[test]
-fn a_controller_that_says_hello_and_closes_is_dialled_ever_later_and_told_by_name() {
+fn a_controller_that_says_hello_and_closes_is_dialled_ever_later_and_logged_by_name() {
     const DIALS: u64 = 7;
     let red = Controller::listen();
     let openflow = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()));
@@ -177,7 +177,7 @@ fn endless(question: &Message, cookie: &[u8]) -> Message {
 }
 
 #[test]
-fn strangers_that_tell_without_end_share_one_memory_and_keep_no_switch_out() {
+fn strangers_that_send_without_end_share_one_memory_and_keep_no_switch_out() {
     let red = Controller::listen();
     let weir = Weir::serve(&by_port("red", &red.name(), [1, 2]));
     let first = Switch::connect(weir.openflow, 1, PORTS);

@@ -130,8 +130,8 @@ fn ovs_a_switch_that_nobody_signed_is_turned_away() {
 
 /// One speaks no TLS, one was signed by nobody whom Weir trusts, one refuses.
 #[test]
-fn controllers_to_which_tls_fails_are_told_by_name_counted_and_shown() {
-    needs!(controllers_to_which_tls_fails_are_told_by_name_counted_and_shown:
+fn controllers_to_which_tls_fails_are_logged_by_name_counted_and_shown() {
+    needs!(controllers_to_which_tls_fails_are_logged_by_name_counted_and_shown:
         Needs::Program("ovs-pki"), Needs::Program("openssl"));
     let plain = Controller::listen();
     let (foreign, nobody) = (free_port(), free_port());
@@ -180,8 +180,8 @@ fn controllers_to_which_tls_fails_are_told_by_name_counted_and_shown() {
 }
 
 #[test]
-fn weirs_own_certificate_that_ends_soon_is_told() {
-    needs!(weirs_own_certificate_that_ends_soon_is_told: Needs::Program("openssl"));
+fn weirs_own_certificate_that_ends_soon_is_reported() {
+    needs!(weirs_own_certificate_that_ends_soon_is_reported: Needs::Program("openssl"));
     let folder = Folder::new();
     let path = |name: &str| folder.join(name);
     let made = Command::new("openssl")
@@ -225,13 +225,13 @@ fn a_reload_takes_new_certificates_into_use() {
             .stdin(Stdio::null())
             .output()
             .expect("start openssl");
-        let told = String::from_utf8_lossy(&output.stdout).into_owned();
-        told.lines().find(|line| line.starts_with("subject=")).map(str::to_owned)
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        text.lines().find(|line| line.starts_with("subject=")).map(str::to_owned)
     };
     let before = shown().expect("a certificate");
     fs::copy(pki.certificate("renewed"), pki.certificate("weir")).expect("a new certificate");
     fs::copy(pki.private_key("renewed"), pki.private_key("weir")).expect("a new key");
-    assert_eq!(shown().as_ref(), Some(&before), "not before it is told");
+    assert_eq!(shown().as_ref(), Some(&before), "not before SIGHUP");
     weir.hang_up();
     eventually("the new certificate is shown", || shown().is_some_and(|now| now != before));
 }
@@ -321,29 +321,29 @@ fn a_certificate_opens_the_switch_that_it_names_and_no_other() {
 /// A listening address of a program that shows a certificate, and keeps the bytes that it receives.
 struct Shows {
     address: SocketAddr,
-    told: String,
+    received: String,
     _server: Program,
 }
 
 impl Shows {
     fn certificate(pki: &Pki, folder: &Folder, holder: &str) -> Shows {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()));
-        let told = folder.join(&format!("{}-told", address.port()));
+        let received = folder.join(&format!("{}-received", address.port()));
         let mut server = Command::new("sh");
         // With -quiet nothing but the bytes of the peer comes to its standard output.
         server
-            .args(["-c", "exec openssl s_server -quiet \"$@\" > \"$0\"", &told, "-accept"])
+            .args(["-c", "exec openssl s_server -quiet \"$@\" > \"$0\"", &received, "-accept"])
             .arg(address.to_string())
             .arg("-cert")
             .arg(pki.certificate(holder))
             .arg("-key")
             .arg(pki.private_key(holder));
-        Shows { address, told, _server: Program::of("openssl", server) }
+        Shows { address, received, _server: Program::of("openssl", server) }
     }
 
     /// All that Weir has sent behind the TLS handshake.
-    fn told(&self) -> Vec<u8> {
-        fs::read(&self.told).expect("what it was told")
+    fn received(&self) -> Vec<u8> {
+        fs::read(&self.received).expect("the received bytes")
     }
 
     /// A tenant whose controller this is; `more` are more keys of the tenant.
@@ -356,7 +356,7 @@ impl Shows {
     }
 }
 
-/// Weir dials a tenant's controller again and again, and never tells it anything.
+/// Weir dials a tenant's controller again and again, and never sends it a byte behind the TLS handshake.
 fn is_turned_away(weir: &Weir, tenant: &str, words: &str, shows: &Shows) {
     let label = format!("tenant=\"{tenant}\"");
     let address = shows.address.to_string();
@@ -370,13 +370,13 @@ fn is_turned_away(weir: &Weir, tenant: &str, words: &str, shows: &Shows) {
             && last.contains(words)
             && contact["connected"] == false
     });
-    let told = shows.told();
-    assert!(told.is_empty(), "{tenant}: not a byte, and it was told {told:?}");
+    let received = shows.received();
+    assert!(received.is_empty(), "{tenant}: it has received {received:?}");
 }
 
 #[test]
-fn a_controller_with_another_tenants_certificate_is_told_nothing() {
-    needs!(a_controller_with_another_tenants_certificate_is_told_nothing:
+fn a_controller_with_another_tenants_certificate_gets_no_bytes() {
+    needs!(a_controller_with_another_tenants_certificate_gets_no_bytes:
         Needs::Program("ovs-pki"), Needs::Program("openssl"));
     let site = Site::new(Ipv4Addr::LOCALHOST.into());
     let folder = Folder::new();
@@ -390,8 +390,8 @@ fn a_controller_with_another_tenants_certificate_is_told_nothing() {
         + &listed.tenant("yellow", "controller_certificates = [\"name:yellow\", \"name:blue\"]\n");
     let (weir, _pki, _) = site.serve(&tenants);
     let _switch = Switch::connect(weir.openflow, 1, &[1, 2]);
-    eventually("those with the right certificates are told HELLO", || {
-        [&own, &listed].iter().all(|shows| shows.told().get(1) == Some(&HELLO))
+    eventually("those with the right certificates get HELLO", || {
+        [&own, &listed].iter().all(|shows| shows.received().get(1) == Some(&HELLO))
     });
     is_turned_away(&weir, "red", "not the tenant's, name:red", &first);
     is_turned_away(&weir, "green", "not the tenant's, name:green-1", &second);
@@ -410,8 +410,8 @@ fn a_switchs_certificate_opens_no_tenants_controller() {
     let tenants = switchs.tenant("green", "") + &own.tenant("red", "");
     let (weir, _pki, _) = site.serve(&tenants);
     let _switch = Switch::connect(weir.openflow, 1, &[1, 2]);
-    eventually("the one with a controller's certificate is told HELLO", || {
-        own.told().get(1) == Some(&HELLO)
+    eventually("the one with a controller's certificate gets HELLO", || {
+        own.received().get(1) == Some(&HELLO)
     });
     is_turned_away(&weir, "green", "not signed by our CA", &switchs);
 }

@@ -68,9 +68,10 @@ fn the_rules_are_right_and_do_what_their_tests_say() {
 #[test]
 fn rules_and_dashboard_name_series_that_are_documented() {
     let page = fs::read_to_string(repository().join("docs/metrics.md")).expect("a page");
-    let told = series(&page);
+    let documented = series(&page);
     for file in ["prometheus/weir.rules.yml", "grafana/weir.json"] {
-        let unknown: Vec<String> = series(&packaged(file)).difference(&told).cloned().collect();
+        let unknown: Vec<String> =
+            series(&packaged(file)).difference(&documented).cloned().collect();
         assert!(unknown.is_empty(), "{file}: {unknown:?}");
     }
 }

@@ -130,7 +130,7 @@ impl Worker {
                 Rest::None => self.listen(&mut buffer, LOOK),
             }
             self.receiver.handle_timeout(self.now());
-            self.tell();
+            self.forward_changes();
         }
     }
 
@@ -164,7 +164,7 @@ impl Worker {
         }
     }
 
-    fn tell(&mut self) {
+    fn forward_changes(&mut self) {
         while let Some((tenant, vnic, sent)) = self.receiver.poll_change() {
             self.inbox.sent(tenant, vnic, sent);
         }

@@ -29,7 +29,7 @@ pub struct Counts {
     /// Followed flows that do not reach their receiver.
     lost_flows: usize,
     /// Labels sent to tenants.
-    labels_told: u64,
+    labels_sent: u64,
     /// Labels that a newer label replaced before they were sent.
     labels_replaced: u64,
 }
@@ -41,7 +41,7 @@ impl Counts {
         Counts {
             flows: counts.flows,
             lost_flows: counts.lost_flows,
-            labels_told: counts.sent,
+            labels_sent: counts.sent,
             labels_replaced: counts.replaced,
         }
     }

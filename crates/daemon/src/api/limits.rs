@@ -338,9 +338,10 @@ mod tests {
             rates: Vec::new(),
         };
         let check = |grant: Grant, expected: &[(&str, u32, &str)]| {
-            let told = reasons(&grant, "sheet.json", false);
-            let told: Vec<_> = told.iter().map(|(a, b, c)| (a.as_str(), *b, c.as_str())).collect();
-            assert_eq!(told, expected);
+            let shown = reasons(&grant, "sheet.json", false);
+            let shown: Vec<_> =
+                shown.iter().map(|(a, b, c)| (a.as_str(), *b, c.as_str())).collect();
+            assert_eq!(shown, expected);
         };
         let share_of_all = grant(&[share((0, 0), 900, SaidBy::Switch, 300)]);
         assert_eq!(reasons(&share_of_all, "sheet.json", true)[0].2, "its share of the table");
@@ -376,20 +377,20 @@ mod tests {
         let mut grant = Grant { served: true, weight: 1, weights: 3, ..Grant::default() };
         grant.numbers = (0..4).map(|type_| group(type_, Some(90), 30)).collect();
         grant.numbers.push(NumberShare { type_: None, holds: None, may: 256 });
-        let told = numbers(&grant, true, false);
+        let shown = numbers(&grant, true, false);
         let why = "weight 1 of 3, of 90 groups of each type that the switch says there can be; no more than its own limit (groups)";
-        assert_eq!(told, [("groups".to_owned(), 30, why.to_owned())]);
+        assert_eq!(shown, [("groups".to_owned(), 30, why.to_owned())]);
         assert!(!numbers(&grant, true, true)[0].2.contains("weight"));
         let why = "its own limit (meters); the switch does not say how many there can be";
         assert_eq!(numbers(&grant, false, false), [("meters".to_owned(), 256, why.to_owned())]);
         grant.numbers[1] = group(1, Some(9), 3);
-        let told = numbers(&grant, true, false);
-        let names: Vec<_> = told.iter().map(|it| (it.0.as_str(), it.1)).collect();
+        let shown = numbers(&grant, true, false);
+        let names: Vec<_> = shown.iter().map(|it| (it.0.as_str(), it.1)).collect();
         assert_eq!(names, [("groups (all, indirect, fast failover)", 30), ("groups (select)", 3)]);
     }
 
     #[test]
-    fn a_rate_says_what_it_comes_from_and_a_tenant_is_not_told_of_others() {
+    fn a_rate_has_its_source_and_a_tenant_sees_nothing_of_others() {
         let rate =
             Figure { name: "safe_rates.echo".into(), experiment: "echo".into(), value: 90.0 };
         let measured = Measured { rate, cost: 11_111 };
@@ -397,18 +398,18 @@ mod tests {
         let class = MessageClass::Other;
         let by = RateBy::Sheet(measured);
         let share = RateShare { class, per_second: 30.0, burst: 3, by };
-        let told = rate_of(&share, &grant, "sheet.json", false);
-        assert_eq!((told.messages.as_str(), told.per_second, told.burst), ("other", 30.0, 3));
+        let shown = rate_of(&share, &grant, "sheet.json", false);
+        assert_eq!((shown.messages.as_str(), shown.per_second, shown.burst), ("other", 30.0, 3));
         assert_eq!(
-            told.why,
+            shown.why,
             "weight 1 of 3, of 90 per second (safe_rates.echo by the experiment echo, sheet.json); one keeps the switch busy for 11 us"
         );
-        let measured = told.measured.unwrap();
+        let measured = shown.measured.unwrap();
         assert_eq!((measured.value, measured.weight, measured.weights), (90.0, 1, 3));
-        let told = rate_of(&share, &grant, "sheet.json", true);
-        assert!(told.measured.is_none() && !told.why.contains("90"), "{}", told.why);
+        let shown = rate_of(&share, &grant, "sheet.json", true);
+        assert!(shown.measured.is_none() && !shown.why.contains("90"), "{}", shown.why);
         let own = RateShare { by: RateBy::Operator, ..share };
-        let told = rate_of(&own, &grant, "sheet.json", false);
-        assert_eq!((told.why.as_str(), told.measured.is_none()), ("its own limit", true));
+        let shown = rate_of(&own, &grant, "sheet.json", false);
+        assert_eq!((shown.why.as_str(), shown.measured.is_none()), ("its own limit", true));
     }
 }

@@ -163,24 +163,24 @@ impl Live {
         let (sender, events) = mpsc::channel(1);
         let latest = self.0.latest.subscribe();
         self.keep_up();
-        tokio::spawn(tell(latest, tenant, sender));
+        tokio::spawn(send_events(latest, tenant, sender));
         Events { events, _viewer: viewer }
     }
 }
 
 /// Sends events to one viewer until the viewer disconnects.
-async fn tell(
+async fn send_events(
     mut latest: watch::Receiver<Option<Arc<Made>>>,
     tenant: Option<String>,
     sender: mpsc::Sender<Bytes>,
 ) {
-    let mut told = None;
+    let mut last_sent = None;
     loop {
         let made = latest.borrow_and_update().clone();
         // A summary that is too old is replaced by a new one.
         if let Some(made) = made.filter(|made| made.at.elapsed() < 2 * PERIOD) {
-            let mut log = Lines::after(told.unwrap_or(0), tenant.as_deref());
-            if told.is_none() {
+            let mut log = Lines::after(last_sent.unwrap_or(0), tenant.as_deref());
+            if last_sent.is_none() {
                 let from = log.lines.len().saturating_sub(FIRST_LINES);
                 log.lines.drain(..from);
             }
@@ -192,7 +192,7 @@ async fn tell(
                 return;
             }
             if let Some(last) = log.lines.last() {
-                told = Some(last.number);
+                last_sent = Some(last.number);
                 if sender.send(event("log", &log)).await.is_err() {
                     return;
                 }

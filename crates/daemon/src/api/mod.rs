@@ -439,4 +439,4 @@ async fn openapi() -> Response {
     Json(document()).into_response()
 }
 
-const NO_LABELS: &str = "there is no tenant of this name that is told labels";
+const NO_LABELS: &str = "there is no tenant of this name that gets labels";

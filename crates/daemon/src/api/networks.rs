@@ -71,8 +71,9 @@ pub(super) async fn list(
             let mut set_aside = sources.networks.set_aside();
             set_aside.retain(|aside| aside.tenant == tenant);
             // The reason may name other tenants.
-            let untold = |aside: &mut SetAside| aside.reason = "it did not fit any more".to_owned();
-            set_aside.iter_mut().for_each(untold);
+            let hide_reason =
+                |aside: &mut SetAside| aside.reason = "it did not fit any more".to_owned();
+            set_aside.iter_mut().for_each(hide_reason);
             let networks = view.into_iter().collect();
             return Json(Networks { networks, set_aside }).into_response();
         }
@@ -247,12 +248,12 @@ fn make(
     change: impl FnOnce(&How<'_>) -> Result<Outcome, ChangeError>,
 ) -> Result<Outcome, ChangeError> {
     let for_tenant = by.caller.reach.tenant().is_some();
-    let told = |done: Result<Outcome, ChangeError>| match for_tenant {
+    let for_caller = |done: Result<Outcome, ChangeError>| match for_tenant {
         true => done.map(|outcome| own::outcome(outcome, tenant)),
         false => done,
     };
     if dry_run {
-        return told(change(&How { for_tenant, ..How::plain(true) }));
+        return for_caller(change(&How { for_tenant, ..How::plain(true) }));
     }
     let done = by.change(&format!("{what} network"), |before| {
         let before = |outcome: &Outcome| {
@@ -271,7 +272,7 @@ fn make(
             tracing::info!(%peer, by = %account, tenant, what, %refused, "a change by REST was refused");
         }
     }
-    told(done)
+    for_caller(done)
 }
 
 /// The most parts that a log line names.

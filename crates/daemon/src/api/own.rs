@@ -28,7 +28,7 @@ mod tests {
     use crate::networks::{PathOutcome, PortOutcome};
 
     #[test]
-    fn what_changes_of_others_is_not_told() {
+    fn changes_of_others_are_not_shown() {
         let port = |tenant: &str| PortOutcome {
             tenant: tenant.to_owned(),
             port: String::new(),
@@ -48,8 +48,8 @@ mod tests {
             switches: vec!["1".to_owned()],
             ..Outcome::default()
         };
-        let told = outcome(whole, "red");
-        assert_eq!((told.ports, told.paths), (vec![port("red")], vec![path("red")]));
-        assert!(told.switches.is_empty());
+        let shown = outcome(whole, "red");
+        assert_eq!((shown.ports, shown.paths), (vec![port("red")], vec![path("red")]));
+        assert!(shown.switches.is_empty());
     }
 }

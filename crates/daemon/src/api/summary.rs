@@ -68,8 +68,8 @@ pub struct TenantNow {
     name: String,
     /// Whether the tenant has a network of its own.
     has_network: bool,
-    /// Whether the tenant gets link labels.
-    told_labels: bool,
+    /// Whether Weir sends link labels to the tenant.
+    sent_labels: bool,
     /// The number of switches on which the tenant has a part.
     switches: u64,
     /// Connections to the tenant's controllers: the established ones, and all.
@@ -153,7 +153,7 @@ impl Summary {
             histograms.insert(name.to_owned(), sum.added().clone());
             TenantNow {
                 has_network: having.contains(name),
-                told_labels: labels.tenant(name).is_some(),
+                sent_labels: labels.tenant(name).is_some(),
                 ..TenantNow::new(name, &sum, part, before)
             }
         });
@@ -291,7 +291,7 @@ impl TenantNow {
         TenantNow {
             name: name.to_owned(),
             has_network: false,
-            told_labels: false,
+            sent_labels: false,
             switches: part.switches,
             connected: part.connected,
             controllers: part.controllers,
@@ -315,7 +315,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tenant_is_told_of_nobody_else() {
+    fn a_tenant_sees_no_other_tenant() {
         let registry = crate::metrics::Registry::new();
         let tenant = |name| TenantNow::new(name, &Sums::default(), Parts::default(), None);
         let summary = Summary {

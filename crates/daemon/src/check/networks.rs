@@ -53,7 +53,7 @@ impl Checker<'_> {
                 let count = ports.filter(|port| port.switch == switch.dpid).count();
                 if count > MOST_PORTS_V10 {
                     let message = format!(
-                        "{count} ports: where its switches speak OpenFlow 1.0, no controller can be told of more than {MOST_PORTS_V10}, and it is not served"
+                        "{count} ports: where its switches speak OpenFlow 1.0, a FEATURES_REPLY can list only {MOST_PORTS_V10}, and this switch is not served"
                     );
                     say(Severity::Note, id, Some(Part::Switch(switch.dpid)), message);
                 }
@@ -74,7 +74,7 @@ impl Checker<'_> {
                 let network = declared(topology, &wanted, speed);
                 embedding.apply(&network, &wanted).map(|_| embedding)
             };
-            let told =
+            let text =
                 |refusal: &Refusal| format!("{}: {}", refusal.part, why(&refusal.why, named));
             let mut placed = place(UNSAID);
             // Switches report the speed of ports when they connect, so a lack of bandwidth is no error of the file.
@@ -86,7 +86,7 @@ impl Checker<'_> {
                 for refusal in refusals {
                     let message = format!(
                         "{}, if the ports of links whose bandwidth is not declared do 1 Gbit",
-                        told(refusal)
+                        text(refusal)
                     );
                     say(Severity::Note, refusal.tenant, Some(refusal.part), message);
                 }
@@ -103,7 +103,7 @@ impl Checker<'_> {
                             }
                             false => (Severity::Finding, ""),
                         };
-                        let message = format!("{}{but}", told(&refusal));
+                        let message = format!("{}{but}", text(&refusal));
                         say(severity, refusal.tenant, Some(refusal.part), message);
                     }
                 }

@@ -161,14 +161,14 @@ mod tests {
             [[tenants.network.ports]]\nswitch = \"0xa1\"\nnumber = 1\nat = \"1 port 1\"\n\
             [[tenants.network.links]]\nbetween = [\"0xa1 port 2\", \"0xa2 port 2\"]\n";
         let config = Config::parse("weir.toml", text).unwrap_or_else(|errors| panic!("{errors}"));
-        let told = shares(&config).map(|shared| {
+        let lines = shares(&config).map(|shared| {
             let tenants = shared.tenants.iter();
             let tenants = tenants
                 .map(|it| format!("{} {}/{} {}", it.tenant, it.weight, it.of, it.most_rules));
             format!("{}: {}", shared.switch, tenants.collect::<Vec<_>>().join(", "))
         });
         assert_eq!(
-            told.collect::<Vec<_>>(),
+            lines.collect::<Vec<_>>(),
             [
                 "00:00:00:00:00:00:00:01: a 2/4 100000, b 1/4 7, c 1/4 100000",
                 "00:00:00:00:00:00:00:02: a 2/3 100000, c 1/3 100000",

@@ -10,13 +10,13 @@ use crate::sheets;
 
 impl Checker<'_> {
     pub(super) fn sheets(&mut self) {
-        let mut told = BTreeSet::new();
+        let mut summarized = BTreeSet::new();
         let config = self.config;
         let of_all = config.datasheet.iter().map(|sheet| (Position::default(), None, sheet));
         let listed = config.switches.iter();
         let of_one = listed.filter_map(|it| Some((it.at, Some(it.dpid), it.datasheet.as_ref()?)));
         for (at, dpid, sheet) in of_all.chain(of_one) {
-            if told.insert(sheet.file.as_str()) {
+            if summarized.insert(sheet.file.as_str()) {
                 let message = sheets::summary(sheet);
                 self.say(Severity::Note, Topic::DataSheet, at, "", message);
             }

@@ -343,7 +343,7 @@ fn what_only_switches_can_say_is_no_finding() {
 }
 
 #[test]
-fn a_switch_with_more_ports_than_1_0_can_tell_is_noted() {
+fn a_switch_with_more_ports_than_1_0_can_list_is_noted() {
     for (ports, is_noted) in [(1364, false), (1365, true)] {
         let mut text = "[[tenants]]\nname = \"red\"\ncontrollers = [\"tcp:127.0.0.1:6701\"]\n[tenants.network]\n\
                         [[tenants.network.switches]]\ndpid = \"0xa1\"\non = \"1\"\n"

@@ -246,12 +246,12 @@ mod tests {
     #[test]
     fn figures_become_classes() {
         let sheet = parse("sheet.json", WHOLE).unwrap();
-        let told = sheet.classes.iter().map(|(class, it)| {
+        let classes = sheet.classes.iter().map(|(class, it)| {
             (*class, it.rate.name.as_str(), it.rate.experiment.as_str(), it.rate.value, it.cost)
         });
-        let told: Vec<_> = told.collect();
+        let classes: Vec<_> = classes.collect();
         assert_eq!(
-            told,
+            classes,
             [
                 (MessageClass::FlowMod, "safe_rates.flow-mod-delete", "delete", 400.0, 2_500_000),
                 (MessageClass::Statistics, "safe_rates.stats-flow", "statistics", 10.0, 20_000_000),
@@ -302,9 +302,9 @@ mod tests {
 
     #[test]
     fn a_file_that_cannot_be_a_sheet_is_not_read_whole() {
-        let told = |path: &str| load(Path::new(path)).unwrap_err();
-        assert!(told("/nowhere/sheet.json").contains("/nowhere/sheet.json cannot be read"));
-        assert!(told("/").contains("is not a file"));
-        assert!(told("/dev/zero").contains("is not a file"));
+        let error = |path: &str| load(Path::new(path)).unwrap_err();
+        assert!(error("/nowhere/sheet.json").contains("/nowhere/sheet.json cannot be read"));
+        assert!(error("/").contains("is not a file"));
+        assert!(error("/dev/zero").contains("is not a file"));
     }
 }

@@ -49,9 +49,9 @@ impl Default for Labels {
     }
 }
 
-/// The form of labels that a tenant asked for.
+/// How Weir sends labels to a tenant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum LabelPolicy {
     /// REST and server-sent events only.
     Rest,
     /// Also on the tenant's OpenFlow connections.
@@ -96,12 +96,12 @@ pub(super) fn read(table: &mut Table<'_, '_>) -> Labels {
     }
 }
 
-pub(super) fn told(value: &Value<'_, '_>) -> Option<Told> {
+pub(super) fn policy(value: &Value<'_, '_>) -> Option<LabelPolicy> {
     value.choice(&[
-        ("of10", Told::OpenFlow(LabelForm::OpenFlow10)),
-        ("of13", Told::OpenFlow(LabelForm::OpenFlow13)),
-        ("experimenter", Told::OpenFlow(LabelForm::Experimenter)),
-        ("rest", Told::Rest),
+        ("of10", LabelPolicy::OpenFlow(LabelForm::OpenFlow10)),
+        ("of13", LabelPolicy::OpenFlow(LabelForm::OpenFlow13)),
+        ("experimenter", LabelPolicy::OpenFlow(LabelForm::Experimenter)),
+        ("rest", LabelPolicy::Rest),
     ])
 }
 
@@ -214,7 +214,7 @@ mod tests {
         assert_eq!(config.labels.hold, Duration::from_secs(30));
         assert_eq!((config.labels.notices, config.labels.step), (7, Bandwidth::ZERO));
         let tenant = &config.tenants[0];
-        assert_eq!(tenant.labels, Some(Told::OpenFlow(LabelForm::OpenFlow13)));
+        assert_eq!(tenant.labels, Some(LabelPolicy::OpenFlow(LabelForm::OpenFlow13)));
         assert_eq!(tenant.vnics[0].ip, ["10.0.0.1".parse::<IpAddr>().unwrap()]);
         let text = text.replace("\"10.0.0.1\"", "[\"10.0.0.1\", \"fd00::1\", \"fe80::ff:fe00:1\"]");
         let config = Config::parse("weir.toml", &text).unwrap();

@@ -33,7 +33,7 @@ pub use agents::Agents;
 pub use api::{Api, SOCKET, Socket};
 pub(crate) use contradictions::{wanted, why};
 pub use diagnostic::{Diagnostic, Diagnostics, Position};
-pub use labels::{Labels, Told, Vnic};
+pub use labels::{LabelPolicy, Labels, Vnic};
 pub use maxima::{Edge, Maxima};
 pub use networks::Network;
 pub use settings::{Config, Entry, Keepalive, Listen, Reconnect, Scheduler, Store, Tenant};

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_connection_to_weir_is_told_from_others() {
+    fn a_connection_to_weir_itself_is_recognised() {
         for (listens, controller, is_own) in [
             ("127.0.0.1:6653", "127.0.0.1:6653", true),
             ("127.0.0.1:6653", "127.0.0.1:6654", false),

@@ -13,7 +13,7 @@ use super::access::Access;
 use super::agents::Agents;
 use super::api::Api;
 use super::diagnostic::Position;
-use super::labels::{Labels, Told, Vnic};
+use super::labels::{LabelPolicy, Labels, Vnic};
 use super::maxima::Maxima;
 use super::networks::Network;
 use super::switches::Listed;
@@ -137,8 +137,8 @@ pub struct Tenant {
     pub experimenters: Vec<u32>,
     /// The source of answers to the tenant's statistics requests.
     pub statistics: Statistics,
-    /// The form of the labels that tell the tenant the free bandwidth of its links, if the tenant gets labels.
-    pub labels: Option<Told>,
+    /// How Weir sends labels, the free bandwidth of links, to the tenant; `None`: the tenant gets no labels.
+    pub labels: Option<LabelPolicy>,
     /// The tenant's virtual interfaces.
     pub vnics: Vec<Vnic>,
 }
@@ -186,9 +186,9 @@ impl Tenant {
             queues: self.queues.clone(),
             experimenters: self.experimenters.clone(),
             statistics: self.statistics,
-            labels: self.labels.and_then(|told| match told {
-                Told::Rest => None,
-                Told::OpenFlow(form) => Some(form),
+            labels: self.labels.and_then(|policy| match policy {
+                LabelPolicy::Rest => None,
+                LabelPolicy::OpenFlow(form) => Some(form),
             }),
         }
     }

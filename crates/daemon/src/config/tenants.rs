@@ -70,7 +70,7 @@ fn tenant(
     let limits = table.get("limits", |value| value.table(|table| limits(table, common)));
     let limits = limits.unwrap_or_else(|| common.clone());
     let statistics = table.get("statistics", statistics);
-    let told = table.get("labels", labels::told);
+    let label_policy = table.get("labels", labels::policy);
     let vnics = table.get("vnics", |value| vnics.read(value)).unwrap_or_default();
     Some(Tenant {
         name: name?,
@@ -86,7 +86,7 @@ fn tenant(
         queues: limits.queues,
         experimenters: limits.experimenters,
         statistics: statistics.unwrap_or_default(),
-        labels: told,
+        labels: label_policy,
         vnics,
     })
 }

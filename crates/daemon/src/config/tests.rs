@@ -102,8 +102,8 @@ fn data_sheets_are_for_all_switches_or_for_one() {
             "there is another entry for any switch",
         ),
     ] {
-        let told = parse(text).unwrap_err().to_string();
-        assert!(told.contains(error), "{text}: {told}");
+        let message = parse(text).unwrap_err().to_string();
+        assert!(message.contains(error), "{text}: {message}");
     }
     std::fs::remove_dir_all(&folder).unwrap();
 }

@@ -99,10 +99,10 @@ impl Limit {
 
     /// The omitted lines of a whole window that were not reported yet; forgets kinds without further lines.
     fn left_out(&mut self, now: Instant) -> Vec<LeftOut> {
-        let mut told = Vec::new();
+        let mut left_out = Vec::new();
         self.kinds.retain(|kind, lines| {
             if lines.left_out > 0 && now.saturating_duration_since(lines.since) >= WINDOW {
-                told.push(LeftOut {
+                left_out.push(LeftOut {
                     tenant: kind.tenant.clone(),
                     message: std::mem::take(&mut lines.message),
                     lines: std::mem::take(&mut lines.left_out),
@@ -110,7 +110,7 @@ impl Limit {
             }
             lines.left_out > 0 || now.saturating_duration_since(lines.began) < WINDOW * 2
         });
-        told
+        left_out
     }
 }
 
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn of_a_kind_that_goes_on_one_line_in_ten_seconds_is_written_and_the_rest_is_counted() {
         let (mut limit, began) = (Limit::default(), Instant::now());
-        let (mut written, mut told) = (0, 0);
+        let (mut written, mut left_out) = (0, 0);
         // A line every millisecond for 35 s, and a check for omitted lines every half second.
         for millisecond in 0..35_000 {
             let now = began + Duration::from_millis(millisecond);
@@ -218,7 +218,7 @@ mod tests {
                 written += 1;
             }
             if millisecond % 500 == 0 {
-                told += limit.left_out(now).iter().map(|left| left.lines).sum::<u64>();
+                left_out += limit.left_out(now).iter().map(|left| left.lines).sum::<u64>();
             }
         }
         assert_eq!(written, 14 + 3);
@@ -226,7 +226,7 @@ mod tests {
         let last = limit.left_out(late);
         assert_eq!(last.len(), 1);
         assert_eq!(last[0].message, "again");
-        assert_eq!(written + told + last[0].lines, 35_000, "none is forgotten");
+        assert_eq!(written + left_out + last[0].lines, 35_000, "none is forgotten");
     }
 
     #[test]
@@ -252,8 +252,8 @@ mod tests {
             let all: u32 = written.values().sum();
             assert!(all <= 20 + TENANTS, "{all} lines in window {window}");
             // The number of omitted lines is reported for each tenant.
-            let told = limit.left_out(now + WINDOW);
-            assert_eq!(told.len(), TENANTS as usize);
+            let left_out = limit.left_out(now + WINDOW);
+            assert_eq!(left_out.len(), TENANTS as usize);
         }
     }
 

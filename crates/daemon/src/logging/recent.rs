@@ -225,8 +225,8 @@ mod tests {
             tracing::info!(tenant = "blue", "second");
         });
         let lines = recent.after(0, Some("blue"));
-        let told: Vec<_> = lines.iter().map(|it| (it.of_tenant, it.message.as_str())).collect();
-        assert_eq!(told, [(1, "first"), (2, "second")]);
+        let shown: Vec<_> = lines.iter().map(|it| (it.of_tenant, it.message.as_str())).collect();
+        assert_eq!(shown, [(1, "first"), (2, "second")]);
         assert_eq!(recent.after(1, Some("blue")).len(), 1);
         assert_eq!(recent.after(0, Some("nobody")).len(), 0);
     }

@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_since_is_told_apart_from_what_was_before() {
+    fn a_difference_of_snapshots_has_only_the_later_observations() {
         let histogram = Histogram::default();
         (0..1000).for_each(|_| histogram.observe(1_000));
         let before = histogram.snapshot();

@@ -38,7 +38,7 @@ impl Accounts {
         self.full.is_some() || self.over.contains(&tenant)
     }
 
-    fn tell(&self) {
+    fn publish_full(&self) {
         self.of.iter().for_each(|(tenant, account)| account.set_store_full(self.is_full(*tenant)));
     }
 }
@@ -87,7 +87,7 @@ impl Registry {
         let mut accounts = self.accounts();
         self.process.store_full.set(u64::from(why.is_some()));
         accounts.full = why;
-        accounts.tell();
+        accounts.publish_full();
     }
 
     /// Why no state can be stored, if so.
@@ -99,7 +99,7 @@ impl Registry {
     pub fn set_store_over(&self, over: BTreeSet<TenantId>) {
         let mut accounts = self.accounts();
         accounts.over = over;
-        accounts.tell();
+        accounts.publish_full();
     }
 
     fn accounts(&self) -> MutexGuard<'_, Accounts> {

@@ -198,11 +198,11 @@ impl Text<'_> {
         const LOST: &str = "weir_followed_flows_lost";
         self.family(LOST, "gauge", "Flows among them that do not come to their receiver.");
         self.sample(LOST, &[], labels.lost_flows.get());
-        const TOLD: &str = "weir_labels_told_total";
-        self.family(TOLD, "counter", "Labels of links told to tenants.");
-        self.sample(TOLD, &[], labels.sent.get());
+        const SENT: &str = "weir_labels_sent_total";
+        self.family(SENT, "counter", "Labels of links sent to tenants.");
+        self.sample(SENT, &[], labels.sent.get());
         const REPLACED: &str = "weir_labels_replaced_total";
-        self.family(REPLACED, "counter", "Labels that a newer one replaced before they were told.");
+        self.family(REPLACED, "counter", "Labels that a newer one replaced before they were sent.");
         self.sample(REPLACED, &[], labels.replaced.get());
     }
 

@@ -307,7 +307,7 @@ impl Inner {
             *all = embedding;
             changes
         });
-        self.tell_edges();
+        self.configure_edges();
         // The placement is stored also if no switch changes, because hosts may have got addresses.
         self.is_unsaved = true;
         outcome
@@ -536,7 +536,7 @@ mod tests {
     use fabric::{PortId, PortNumber};
 
     #[test]
-    fn tags_are_told_there_and_back() {
+    fn a_path_has_the_tags_of_both_directions() {
         let port = |dpid, number| PortId::new(Dpid(dpid), PortNumber::new(number).unwrap());
         let mut routed =
             Routed { wires: vec![Wire { from: port(1, 3), to: port(3, 1) }], ..Routed::default() };

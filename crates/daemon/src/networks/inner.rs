@@ -175,8 +175,8 @@ impl Inner {
         self.following = following;
         self.note(&changes);
         self.is_unsaved = true;
-        self.tell_all();
-        self.tell_topology();
+        self.send_policy();
+        self.configure_topology();
         self.log(&changes);
         Ok(changes)
     }
@@ -209,7 +209,7 @@ impl Inner {
         all.into_iter().collect()
     }
 
-    fn tell_topology(&mut self) {
+    fn configure_topology(&mut self) {
         let mut following = self.following.clone();
         self.edges = self.edges();
         following.topology.edges.clone_from(&self.edges);
@@ -217,13 +217,13 @@ impl Inner {
     }
 
     /// Informs the topology only of real changes, because each call counts as a change for all who follow the topology.
-    pub(super) fn tell_edges(&mut self) {
+    pub(super) fn configure_edges(&mut self) {
         if self.edges() != self.edges {
-            self.tell_topology();
+            self.configure_topology();
         }
     }
 
-    fn tell_all(&self) {
+    fn send_policy(&self) {
         self.inbox.maps(self.policy().maps);
         if !self.shards.is_empty() {
             let snapshot = self.snapshot();
@@ -245,7 +245,7 @@ impl Inner {
             return changes;
         }
         if reserved == self.embedding.wanted().is_empty() {
-            self.tell_all();
+            self.send_policy();
         } else if !changes.switches.is_empty() {
             let policy = Arc::new(self.policy());
             self.inbox.maps(policy.maps.clone());

@@ -60,19 +60,19 @@ mod tests {
         let port = PortId::new(Dpid(1), PortNumber::new(5).unwrap());
         let (red, blue) = (TenantId(1), TenantId(2));
         let part = Part::Host("02:00:00:00:00:01".parse::<MacAddress>().unwrap());
-        let told = |tenant, why| reasons(red, "red", &[Refusal { tenant, part, why }]);
-        let taken = told(red, Reason::PortTaken(port, blue));
-        assert_eq!(taken, told(red, Reason::NoSuchPhysicalPort(port)));
+        let shown = |tenant, why| reasons(red, "red", &[Refusal { tenant, part, why }]);
+        let taken = shown(red, Reason::PortTaken(port, blue));
+        assert_eq!(taken, shown(red, Reason::NoSuchPhysicalPort(port)));
         assert!(taken[0].starts_with("red: ") && !taken[0].contains("blue"), "{taken:?}");
-        assert_eq!(taken, told(blue, Reason::PortTaken(port, red)), "whoever is refused");
-        let host = told(red, Reason::HostTaken(blue));
-        assert_eq!(host, told(blue, Reason::HostTaken(red)));
+        assert_eq!(taken, shown(blue, Reason::PortTaken(port, red)), "whoever is refused");
+        let host = shown(red, Reason::HostTaken(blue));
+        assert_eq!(host, shown(blue, Reason::HostTaken(red)));
         assert_eq!(
-            told(red, Reason::SelfLink),
+            shown(red, Reason::SelfLink),
             [format!("red: {part}: {}", Reason::SelfLink)],
             "what is its own"
         );
-        let others = told(blue, Reason::NoSuchPhysicalPort(port));
+        let others = shown(blue, Reason::NoSuchPhysicalPort(port));
         assert_eq!(others, ["red: the physical network does not allow it"]);
     }
 }

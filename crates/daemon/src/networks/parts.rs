@@ -139,7 +139,7 @@ mod tests {
         serde_json::from_str(json).expect("a network")
     }
 
-    fn told(before: &Parts, after: &Parts) -> Vec<String> {
+    fn texts(before: &Parts, after: &Parts) -> Vec<String> {
         let text = |it: PartOutcome| {
             let side = |side: Option<String>| side.unwrap_or_else(|| "-".to_owned());
             format!("{}: {} -> {}", it.part, side(it.was), side(it.is))
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_switch_is_told_is_a_change_as_well() {
+    fn a_change_that_concerns_no_switch_is_listed_as_well() {
         let before = network(
             r#"{"addresses": "10.0.0.0/24",
                 "switches": [{"dpid": "a1", "on": ["1"]}, {"dpid": "a2", "on": ["2"], "name": "old"}],
@@ -177,7 +177,7 @@ mod tests {
             "host 01: at a1 port 1 -> 10.0.0.9, fd00::9 at a1 port 1",
             "host 02: 10.0.0.1 at a1 port 1 -> -",
         ];
-        assert_eq!(told(&before, &after), expected);
-        assert_eq!(told(&after, &after), [""; 0]);
+        assert_eq!(texts(&before, &after), expected);
+        assert_eq!(texts(&after, &after), [""; 0]);
     }
 }

@@ -52,7 +52,7 @@ impl Scene {
     }
 
     /// Whether the topology was informed since the last call.
-    fn has_told(&self) -> bool {
+    fn has_configured_topology(&self) -> bool {
         self.inbox.wait(Some(Instant::now()), None).setup.is_some()
     }
 
@@ -67,11 +67,11 @@ const HOST: &str =
 
 /// A store that reports each request to store under this name, and stores nothing until the sender is dropped.
 fn stuck(at: &'static str) -> (Documents, Receiver<()>, Sender<()>) {
-    let (told, asked) = mpsc::channel();
+    let (sender, asked) = mpsc::channel();
     let (gate, opens) = mpsc::channel();
     let documents = documents(move |name| {
         if name == at {
-            let _ = told.send(());
+            let _ = sender.send(());
             let _ = opens.recv();
         }
         Ok(())
@@ -119,15 +119,15 @@ fn nobody_waits_for_a_change_that_is_being_stored() {
 }
 
 #[test]
-fn the_topology_is_told_of_changes_that_concern_it_and_of_each_configuration() {
+fn the_topology_is_configured_by_changes_that_concern_it_and_by_each_configuration() {
     let scene = Scene::new(Store::memory().unwrap().documents());
-    assert!(scene.has_told() && !scene.has_told());
+    assert!(scene.has_configured_topology() && !scene.has_configured_topology());
     let port = |at: u8| {
         format!(r#"[{{"put-port": {{"switch": "0xa1", "number": 2, "at": "1 port {at}"}}}}]"#)
     };
     let stop = r#"[{"stop": {"port": "0xa1 port 2"}}]"#.to_owned();
     let remove = r#"[{"remove": {"port": "0xa1 port 2"}}]"#.to_owned();
-    for (change, tells) in [
+    for (change, configures) in [
         (HOST.to_owned(), false),
         (port(2), true),
         (port(2), false),
@@ -136,12 +136,15 @@ fn the_topology_is_told_of_changes_that_concern_it_and_of_each_configuration() {
         (remove, true),
     ] {
         scene.change(&change);
-        assert_eq!(scene.has_told(), tells, "{change}");
+        assert_eq!(scene.has_configured_topology(), configures, "{change}");
     }
     for _ in 0..2 {
         let (snapshot, following) = (scene.snapshot.clone(), scene.following.clone());
         scene.networks.configure(&scene.config, snapshot, following).unwrap();
-        assert!(scene.has_told(), "what the topology makes of a configuration is its own affair");
+        assert!(
+            scene.has_configured_topology(),
+            "what the topology makes of a configuration is its own affair"
+        );
     }
 }
 

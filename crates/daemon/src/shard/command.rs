@@ -47,7 +47,7 @@ pub enum Counting {
         by: u64,
     },
     /// The answer.
-    Tell {
+    Answer {
         /// The switch that has asked.
         to: u64,
         /// The received packets.
@@ -62,7 +62,7 @@ impl Counting {
     pub(super) fn switch(&self) -> u64 {
         match *self {
             Counting::Ask { of, .. } => of,
-            Counting::Tell { to, .. } => to,
+            Counting::Answer { to, .. } => to,
         }
     }
 }

@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_that_has_lasted_is_dialled_again_at_once_and_told() {
+    fn a_connection_that_has_lasted_is_dialled_again_at_once_and_logged() {
         let (dials, lines) = flap(LASTING, Duration::from_secs(600));
         assert!(dials >= 59, "{dials}");
         assert_eq!(lines, dials * 2);

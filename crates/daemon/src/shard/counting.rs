@@ -24,7 +24,7 @@ impl Shard {
             Counting::Ask { tenant, by, .. } => {
                 session.core.handle_counters_request(tenant, by, now)
             }
-            Counting::Tell { counts, from, .. } => {
+            Counting::Answer { counts, from, .. } => {
                 session.core.handle_counters_reply(from, counts, now);
             }
         }

@@ -277,7 +277,7 @@ impl Shard {
                     self.count(Counting::Ask { of, tenant, by: dpid });
                 }
                 Some(Event::CountersReply { to, counts }) => {
-                    self.count(Counting::Tell { to, counts, from: dpid });
+                    self.count(Counting::Answer { to, counts, from: dpid });
                 }
                 Some(Event::CloseSwitch(reason)) => {
                     self.close_session(at, reason, dpid);

@@ -258,9 +258,9 @@ impl Store {
         }
         let journal = self.journals.as_ref().and_then(|(dir, generation)| {
             let made = Journal::create(dir, shard, *generation);
-            let tell =
+            let log =
                 |error| tracing::warn!(%error, shard, "no journal: changes wait for the database");
-            made.map_err(tell).ok()
+            made.map_err(log).ok()
         });
         let inner = match &self.inner {
             Inner::Disk(asker) => Inner::Disk(asker.another()),

@@ -117,7 +117,7 @@ impl Writer<'_> {
 
     fn refuse(&mut self, shard: u32, batch: Batch) {
         self.missing.add(shard, batch.seq);
-        self.tell(shard, Event::Failed(batch));
+        self.notify(shard, Event::Failed(batch));
     }
 
     fn commit(&mut self) {
@@ -137,7 +137,7 @@ impl Writer<'_> {
                     .add(group.iter().map(|(_, batch)| batch.ops.len() as u64).sum());
                 let newest: BTreeMap<u32, u64> =
                     group.iter().map(|(shard, batch)| (*shard, batch.seq)).collect();
-                newest.into_iter().for_each(|(shard, seq)| self.tell(shard, Event::Stored(seq)));
+                newest.into_iter().for_each(|(shard, seq)| self.notify(shard, Event::Stored(seq)));
             }
             Err(error) => {
                 process.store_failed.increment();
@@ -163,7 +163,7 @@ impl Writer<'_> {
             Command::Load { dpid, to } => {
                 let stored = self.database.load(dpid);
                 match to {
-                    LoadTo::Shard(shard) => self.tell(shard, Event::Loaded { dpid, stored }),
+                    LoadTo::Shard(shard) => self.notify(shard, Event::Loaded { dpid, stored }),
                     LoadTo::Caller(reply) => drop(reply.send(stored)),
                 }
             }
@@ -190,7 +190,7 @@ impl Writer<'_> {
         }
     }
 
-    fn tell(&mut self, shard: u32, event: Event) {
+    fn notify(&mut self, shard: u32, event: Event) {
         if let Some(notify) = self.shards.get_mut(&shard) {
             notify(event);
         }

@@ -49,7 +49,7 @@ pub struct News {
 
 impl News {
     /// Whether the news includes flow entries or rates, which can wait.
-    pub fn tells_flows(&self) -> bool {
+    pub fn has_flows(&self) -> bool {
         self.has_flows
     }
 }
@@ -90,7 +90,7 @@ impl Inbox {
             }
         }
         news.dropped += dropped;
-        self.tell(news);
+        self.notify(news);
     }
 
     /// Reports added, changed and removed entries of tenants' tables.
@@ -107,7 +107,7 @@ impl Inbox {
     pub fn gone(&self, dpid: u64) {
         let mut news = self.lock();
         news.switches.insert(dpid, SwitchNews { is_gone: true, ..SwitchNews::default() });
-        self.tell(news);
+        self.notify(news);
     }
 
     /// Reports a received probe.
@@ -118,7 +118,7 @@ impl Inbox {
         } else {
             news.dropped += 1;
         }
-        self.tell(news);
+        self.notify(news);
     }
 
     /// Reports the measured rates of a virtual interface; `None`: not measured any more.
@@ -132,21 +132,21 @@ impl Inbox {
     pub fn maps(&self, maps: Maps) {
         let mut news = self.lock();
         news.maps = Some(maps);
-        self.tell(news);
+        self.notify(news);
     }
 
     /// Sets another configuration.
     pub fn configure(&self, setup: Setup) {
         let mut news = self.lock();
         news.setup = Some(setup);
-        self.tell(news);
+        self.notify(news);
     }
 
     /// Ends the thread.
     pub fn stop(&self) {
         let mut news = self.lock();
         news.stop = true;
-        self.tell(news);
+        self.notify(news);
     }
 
     /// Waits for news, and returns all news: at once if there is urgent news, and at `rest` if there is news that can
@@ -179,7 +179,7 @@ impl Inbox {
         self.news.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn tell(&self, mut news: MutexGuard<'_, News>) {
+    fn notify(&self, mut news: MutexGuard<'_, News>) {
         news.is_urgent = true;
         drop(news);
         self.changed.notify_one();

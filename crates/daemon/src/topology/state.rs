@@ -146,7 +146,7 @@ impl State {
         let ports: Vec<(PortId, PortState)> =
             self.ports.iter().map(|(port, state)| (*port, *state)).collect();
         for (port, state) in ports {
-            self.tell_discovery(port, Some(state), now);
+            self.inform_discovery(port, Some(state), now);
             self.attach(port);
         }
         self.follow_capacities();
@@ -204,7 +204,7 @@ impl State {
                 if let Ok(changed) = self.network.set_port_up(port, state.is_up) {
                     self.changed.extend(changed);
                 }
-                self.tell_discovery(port, Some(state), now);
+                self.inform_discovery(port, Some(state), now);
                 self.attach(port);
                 // The speed may have changed, also of a link that is plugged in already.
                 if let Ok(link) = self.network.link_from(port) {
@@ -213,7 +213,7 @@ impl State {
             }
             None => {
                 self.ports.remove(&port);
-                self.tell_discovery(port, None, now);
+                self.inform_discovery(port, None, now);
                 if let Ok(changed) = self.network.remove_port(port) {
                     self.changed.extend(changed);
                 }
@@ -281,7 +281,7 @@ impl State {
 
     /// Informs discovery about a port. Declared edge ports and link ends are not discovered, and neither is LOCAL,
     /// where no wire can be plugged in.
-    fn tell_discovery(&mut self, port: PortId, state: Option<PortState>, now: Instant) {
+    fn inform_discovery(&mut self, port: PortId, state: Option<PortState>, now: Instant) {
         let is_declared = self.is_declared(port) || port.port == PortNumber::LOCAL;
         let Some(discovery) = &mut self.discovery else { return };
         let events = match state {

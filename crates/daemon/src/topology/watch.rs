@@ -75,14 +75,14 @@ impl Watch {
         // The subscription is registered before the present state is read, so that no change is missed.
         lock(&self.0.subscribers).push(Arc::downgrade(&slot));
         let links: Vec<LinkId> = self.current().network.links().map(|(id, _)| id).collect();
-        slot.tell(&links);
+        slot.notify(&links);
         Subscription { watch: self.clone(), slot }
     }
 
     pub(crate) fn publish(&self, snapshot: Snapshot, changed: &[LinkId]) {
         *lock(&self.0.current) = Arc::new(snapshot);
         lock(&self.0.subscribers)
-            .retain(|slot| slot.upgrade().inspect(|slot| slot.tell(changed)).is_some());
+            .retain(|slot| slot.upgrade().inspect(|slot| slot.notify(changed)).is_some());
     }
 }
 
@@ -110,7 +110,7 @@ impl Subscription {
 }
 
 impl Slot {
-    fn tell(&self, links: &[LinkId]) {
+    fn notify(&self, links: &[LinkId]) {
         lock(&self.news).get_or_insert_default().extend(links);
         self.changed.notify_one();
     }

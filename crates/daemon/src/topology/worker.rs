@@ -113,14 +113,14 @@ impl Worker {
             if news.stop {
                 return;
             }
-            if news.tells_flows() {
+            if news.has_flows() {
                 rest = Some(Instant::now() + REST);
             }
             let now = fabric::Instant(self.origin.elapsed().as_nanos() as u64);
             self.take(news, now);
             self.state.handle_timeout(now);
             is_behind = self.follow(now);
-            self.tell(now);
+            self.send_labels(now);
             while let Some(probe) = self.state.poll_probe(now) {
                 let dpid = probe.port.dpid.0;
                 if let Some(shard) = self.shard(dpid) {
@@ -258,7 +258,7 @@ impl Worker {
     }
 
     /// Sends labels: to the label_feed at once, and to the switches' shards with the next orders.
-    fn tell(&mut self, now: fabric::Instant) {
+    fn send_labels(&mut self, now: fabric::Instant) {
         let notices = self.labeller.poll(self.state.network(), self.tracker.usage(), now);
         for Notice { tenant, link, label, capacity } in notices {
             let End::Switch { port, .. } = self.state.network().link(link).from else { continue };

@@ -35,10 +35,10 @@ impl Guard {
     }
 
     /// Sends the guard its steps for the case that the agent is killed.
-    pub fn tell(&mut self, remains: &Remains) -> anyhow::Result<()> {
+    pub fn send(&mut self, remains: &Remains) -> anyhow::Result<()> {
         let text = serde_json::to_string(remains)?;
         let stdin = self.child.stdin.as_mut().context("the agent's guard does not listen")?;
-        writeln!(stdin, "{text}").context("cannot tell the agent's guard what to do")
+        writeln!(stdin, "{text}").context("cannot send its steps to the agent's guard")
     }
 
     /// Starts another guard if the guard has ended.
@@ -49,7 +49,7 @@ impl Guard {
                 "weir: the agent's guard was ended; another one is started"
             )?;
             *self = Guard::start()?;
-            self.tell(remains)?;
+            self.send(remains)?;
         }
         Ok(())
     }

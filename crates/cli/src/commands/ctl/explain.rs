@@ -1,7 +1,7 @@
 //! Explains the reasons of refused requests, and the path of a packet.
 
 use super::client::{Client, segment};
-use super::tell::Tell;
+use super::printer::Printer;
 use crate::exit::Exit;
 use daemon::api::trace::{Trace, wrapped};
 use daemon::api::why::Why;
@@ -9,9 +9,9 @@ use std::io::{Result, Write};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Prints a line for each refused request. The next lines have the refusing program and the reason.
-pub fn why(tell: &Tell, client: &Client, tenant: &str) -> anyhow::Result<Exit> {
+pub fn why(printer: &Printer, client: &Client, tenant: &str) -> anyhow::Result<Exit> {
     let path = format!("/api/v1/tenants/{}/why", segment(tenant));
-    tell.found(client.get(&path)?, |out, why: &Why| {
+    printer.found(client.get(&path)?, |out, why: &Why| {
         for refused in &why.refusals {
             let at = UNIX_EPOCH + Duration::from_millis(refused.time_ms);
             let ago = SystemTime::now().duration_since(at).map_or(0, |ago| ago.as_secs());
@@ -32,7 +32,7 @@ const ANY: &str = "any";
 
 /// Prints the path of a packet.
 pub fn trace(
-    tell: &Tell,
+    printer: &Printer,
     client: &Client,
     tenant: &str,
     switch: &str,
@@ -45,7 +45,7 @@ pub fn trace(
             format!("/api/v1/tenants/{}/switches/{}/trace/{}", segment(tenant), switch, flow)
         }
     };
-    tell.found(client.get(&path)?, |out, trace: &Trace| write(out, &trace.text))
+    printer.found(client.get(&path)?, |out, trace: &Trace| write(out, &trace.text))
 }
 
 fn write(out: &mut dyn Write, lines: &[String]) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use super::client::{Answer, Client, segment};
 use super::print::Columns;
-use super::tell::{Tell, no_answer};
+use super::printer::{Printer, no_answer};
 use crate::exit::Exit;
 use anyhow::Context;
 use daemon::api::flows::Flows;
@@ -13,8 +13,8 @@ use daemon::api::{Switches, Tenants};
 use std::io::{Result, Write};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-pub fn tenants(tell: &Tell, client: &Client) -> anyhow::Result<Exit> {
-    tell.found(client.get("/api/v1/tenants")?, |out, all: &Tenants| {
+pub fn tenants(printer: &Printer, client: &Client) -> anyhow::Result<Exit> {
+    printer.found(client.get("/api/v1/tenants")?, |out, all: &Tenants| {
         let head = ["TENANT", "WEIGHT", "CONTROLLERS", "SWITCHES", "FLOWS", "RULES", "REFUSED"];
         let mut rows = Columns::new(&head, 1);
         for tenant in &all.tenants {
@@ -36,8 +36,8 @@ pub fn tenants(tell: &Tell, client: &Client) -> anyhow::Result<Exit> {
     })
 }
 
-pub fn switches(tell: &Tell, client: &Client) -> anyhow::Result<Exit> {
-    tell.found(client.get("/api/v1/switches")?, |out, all: &Switches| {
+pub fn switches(printer: &Printer, client: &Client) -> anyhow::Result<Exit> {
+    printer.found(client.get("/api/v1/switches")?, |out, all: &Switches| {
         let head = ["SWITCH", "NAME", "OPENFLOW", "TENANTS", "FLOWS", "RULES", "REFUSED"];
         let mut rows = Columns::new(&head, 2);
         for switch in &all.switches {
@@ -62,8 +62,8 @@ pub fn switches(tell: &Tell, client: &Client) -> anyhow::Result<Exit> {
     })
 }
 
-pub fn controllers(tell: &Tell, client: &Client) -> anyhow::Result<Exit> {
-    tell.found(client.get("/api/v1/controllers")?, |out, all: &Controllers| {
+pub fn controllers(printer: &Printer, client: &Client) -> anyhow::Result<Exit> {
+    printer.found(client.get("/api/v1/controllers")?, |out, all: &Controllers| {
         let mut rows = Columns::new(&["TENANT", "SWITCH", "CONTROLLER", "STATE"], 4);
         for controller in &all.controllers {
             let contact = &controller.contact;
@@ -90,8 +90,8 @@ fn trouble(contact: &Contact) -> Option<String> {
     Some(format!("{error}; {ago} s ago, {} attempts", contact.dials))
 }
 
-pub fn limits(tell: &Tell, client: &Client) -> anyhow::Result<Exit> {
-    tell.found(client.get("/api/v1/limits")?, |out, all: &Limits| {
+pub fn limits(printer: &Printer, client: &Client) -> anyhow::Result<Exit> {
+    printer.found(client.get("/api/v1/limits")?, |out, all: &Limits| {
         let mut rows = Columns::new(&["TENANT", "SWITCH", "TABLES", "HAS", "MAY HAVE"], 3);
         for one in &all.limits {
             rows.row([
@@ -128,8 +128,8 @@ pub fn limits(tell: &Tell, client: &Client) -> anyhow::Result<Exit> {
     })
 }
 
-pub fn refusals(tell: &Tell, client: &Client) -> anyhow::Result<Exit> {
-    tell.found(client.get("/api/v1/refusals")?, |out, all: &Refusals| {
+pub fn refusals(printer: &Printer, client: &Client) -> anyhow::Result<Exit> {
+    printer.found(client.get("/api/v1/refusals")?, |out, all: &Refusals| {
         let mut rows = Columns::new(&["TENANT", "SWITCH", "WHAT", "COUNT"], 3);
         for (what, refused) in [("", &all.requests), ("packet_in ", &all.packet_ins)] {
             for one in refused {
@@ -152,7 +152,7 @@ pub fn refusals(tell: &Tell, client: &Client) -> anyhow::Result<Exit> {
 
 /// Prints a flow table page by page. Text is written after each page; JSON is one document.
 pub fn flows(
-    tell: &Tell,
+    printer: &Printer,
     client: &Client,
     tenant: &str,
     switch: &str,
@@ -170,11 +170,11 @@ pub fn flows(
         let after = next.map(|next| format!("&after={next}")).unwrap_or_default();
         let text = match client.get(&format!("{path}{after}"))? {
             Answer::Done(text) => text,
-            refused @ Answer::Refused(_) => return tell.found(refused, no_answer),
+            refused @ Answer::Refused(_) => return printer.found(refused, no_answer),
         };
         let mut page: Flows = serde_json::from_str(&text).context("an answer of another Weir")?;
         next = page.next.take();
-        match (&mut whole, tell.json) {
+        match (&mut whole, printer.json) {
             (Some(whole), true) => whole.flows.append(&mut page.flows),
             (None, true) => whole = Some(page),
             (_, false) => write_flows(&mut out, &page)?,

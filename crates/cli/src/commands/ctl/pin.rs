@@ -2,7 +2,7 @@
 
 use super::client::Client;
 use super::print::Columns;
-use super::tell::Tell;
+use super::printer::Printer;
 use crate::exit::Exit;
 use clap::Subcommand;
 use daemon::api::pins::List;
@@ -20,9 +20,9 @@ pub enum What {
     },
 }
 
-pub fn run(tell: &Tell, client: &Client, what: What) -> anyhow::Result<Exit> {
+pub fn run(printer: &Printer, client: &Client, what: What) -> anyhow::Result<Exit> {
     match what {
-        What::List => tell.found(client.get("/api/v1/pins")?, |out, all: &List| {
+        What::List => printer.found(client.get("/api/v1/pins")?, |out, all: &List| {
             let mut rows = Columns::new(&["SWITCH", "CERTIFICATE"], 2);
             for pin in &all.pins {
                 rows.row([pin.dpid.clone(), pin.certificate.clone()]);
@@ -31,7 +31,7 @@ pub fn run(tell: &Tell, client: &Client, what: What) -> anyhow::Result<Exit> {
         }),
         What::Remove { switch } => {
             let path = format!("/api/v1/pins/{switch}");
-            tell.found(client.delete(&path)?, |out, pin: &Pin| {
+            printer.found(client.delete(&path)?, |out, pin: &Pin| {
                 writeln!(out, "the pin of {} is removed", pin.dpid)
             })
         }

@@ -241,7 +241,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_was_set_aside_is_told_with_its_reason() {
+    fn what_was_set_aside_is_printed_with_its_reason() {
         let aside = json!([{"tenant": "red", "reason": "red: port 1: it is taken"}]);
         let mut out = Vec::new();
         set_aside(&mut out, &serde_json::from_value::<Vec<_>>(aside).unwrap()).unwrap();
@@ -274,8 +274,8 @@ mod tests {
             });
             let mut out = Vec::new();
             network(&mut out, &serde_json::from_value(view).unwrap()).unwrap();
-            let told = String::from_utf8(out).unwrap();
-            assert_eq!(told.lines().last(), Some(&*format!("link {first} - {second}  {expected}")));
+            let text = String::from_utf8(out).unwrap();
+            assert_eq!(text.lines().last(), Some(&*format!("link {first} - {second}  {expected}")));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::client::Client;
 use super::print::Columns;
-use super::tell::Tell;
+use super::printer::Printer;
 use crate::exit::Exit;
 use clap::Subcommand;
 use daemon::access::Role;
@@ -58,15 +58,15 @@ fn lasts(text: &str) -> Result<Lasts, String> {
     number.checked_mul(unit).map(|lasts| Lasts(Some(lasts))).ok_or_else(|| EXPECTED.to_owned())
 }
 
-pub fn run(tell: &Tell, client: &Client, what: What) -> anyhow::Result<Exit> {
+pub fn run(printer: &Printer, client: &Client, what: What) -> anyhow::Result<Exit> {
     match what {
         What::Create { role, tenant, name, expires } => {
             let new = NewToken { role, tenant, name, expires_in_s: expires.0 };
-            tell.found(client.send("POST", "/api/v1/tokens", &new)?, |out, made: &MadeToken| {
+            printer.found(client.send("POST", "/api/v1/tokens", &new)?, |out, made: &MadeToken| {
                 writeln!(out, "{}", made.token)
             })
         }
-        What::List => tell.found(client.get("/api/v1/tokens")?, |out, all: &List| {
+        What::List => printer.found(client.get("/api/v1/tokens")?, |out, all: &List| {
             let head = ["ID", "ROLE", "TENANT", "NAME", "EXPIRES"];
             let mut rows = Columns::new(&head, 5);
             let now = now();
@@ -84,7 +84,7 @@ pub fn run(tell: &Tell, client: &Client, what: What) -> anyhow::Result<Exit> {
         }),
         What::Revoke { id } => {
             let path = format!("/api/v1/tokens/{id}");
-            tell.found(client.delete(&path)?, |out, record: &Record| {
+            printer.found(client.delete(&path)?, |out, record: &Record| {
                 writeln!(out, "token {} opens nothing any more", record.id)
             })
         }

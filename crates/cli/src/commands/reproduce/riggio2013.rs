@@ -12,7 +12,7 @@ use papers::riggio2013::Form;
 ///
 /// On the paper's network of 10 Mbit/s links red sends from A to B, then blue from E to F, then from C to D, each as much
 /// as TCP gets of the 8, 10 and 2 Mbit/s that its host bought. Each tenant's controller chooses among two paths: by the
-/// labels that Weir tells it, at random, or, as the worst case, always the first. Needs root, Open vSwitch, iperf3 and
+/// labels that Weir sends, at random, or, as the worst case, always the first. Needs root, Open vSwitch, iperf3 and
 /// os-ken. A full run takes an hour and three quarters, or, --side-by-side, a good half hour.
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -30,9 +30,9 @@ pub struct Riggio2013 {
     /// Seconds between the flows' starts, an even number, 6 to 600 [default: 60, 12 with --quick]
     #[arg(long, value_name = "SECONDS", value_parser = gap)]
     gap: Option<u32>,
-    /// How labels are told
+    /// How labels are sent
     #[arg(long, value_name = "VERSION", default_value = "1.3")]
-    openflow: Told,
+    openflow: LabelForm,
     /// Run the three kinds at the same time, in labs of their own; watch the idle CPU that is printed
     #[arg(long)]
     side_by_side: bool,
@@ -43,9 +43,9 @@ pub struct Riggio2013 {
     output: Output,
 }
 
-/// The form in which labels are told.
+/// The form in which labels are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Told {
+enum LabelForm {
     /// OpenFlow 1.0 with the paper's field
     #[value(name = "1.0")]
     V1_0,
@@ -62,8 +62,8 @@ impl Riggio2013 {
             runs: self.runs.unwrap_or(runs),
             gap: self.gap.unwrap_or(gap),
             openflow: match self.openflow {
-                Told::V1_0 => Form::V1_0,
-                Told::V1_3 => Form::V1_3,
+                LabelForm::V1_0 => Form::V1_0,
+                LabelForm::V1_3 => Form::V1_3,
             },
             side_by_side: self.side_by_side,
             shapers: !self.no_shapers,

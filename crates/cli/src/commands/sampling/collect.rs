@@ -59,7 +59,7 @@ impl Collect {
         let end = self.seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds.into()));
         // The buffer has the size of the largest UDP datagram.
         let mut buffer = vec![0; 1 << 16];
-        let mut is_told = false;
+        let mut is_reported = false;
         while !interrupt.is_asked() && end.is_none_or(|end| Instant::now() < end) {
             let (count, from) = match socket.recv_from(&mut buffer) {
                 Ok(received) => received,
@@ -67,12 +67,12 @@ impl Collect {
                 Err(error) => return Err(error).context("cannot receive samples"),
             };
             if let Err(error) = collector.add(buffer.get(..count).unwrap_or_default())
-                && !std::mem::replace(&mut is_told, true)
+                && !std::mem::replace(&mut is_reported, true)
             {
                 // If stderr is closed, the collector goes on without this message.
                 let _ = writeln!(
                     std::io::stderr(),
-                    "from {from}: {error} (told once; all are counted)"
+                    "from {from}: {error} (reported once; all are counted)"
                 );
             }
         }

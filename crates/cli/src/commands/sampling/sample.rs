@@ -95,7 +95,7 @@ impl Sample {
             sampler.turn(Duration::from_millis(100))?;
         }
         let (taken, sent) = sampler.counts()?;
-        self.tell(taken, sent)
+        self.print(taken, sent)
     }
 
     fn end(&self) -> Option<Instant> {
@@ -124,14 +124,14 @@ impl Sample {
         Ok(Exit::Success)
     }
 
-    fn tell(&self, taken: Taken, sent: Sent) -> anyhow::Result<Exit> {
+    fn print(&self, taken: Taken, sent: Sent) -> anyhow::Result<Exit> {
         let mut stdout = std::io::stdout().lock();
         if self.json {
-            let told = json!({
+            let counts = json!({
                 "chosen": taken.chosen, "dropped": taken.dropped, "samples": sent.samples,
                 "datagrams": sent.datagrams, "lost_datagrams": sent.lost,
             });
-            writeln!(stdout, "{told:#}")?;
+            writeln!(stdout, "{counts:#}")?;
         } else {
             writeln!(
                 stdout,

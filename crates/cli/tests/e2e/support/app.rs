@@ -1,4 +1,4 @@
-//! A tenant's real controller: an os-ken application of `examples/os-ken`, told and heard by JSON lines.
+//! A tenant's real controller: an os-ken application of `examples/os-ken`, with orders and events as JSON lines.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
@@ -171,7 +171,7 @@ impl App {
         self.expect_reply("barrier_reply", xid);
     }
 
-    /// The tenant's flows as the switch tells them; each is an object with `match`, `priority`, `packets`, ...
+    /// The tenant's flows in the flow statistics of the switch; each is an object with `match`, `priority`, `packets`, ...
     pub fn flows(&mut self, xid: u32) -> Vec<Value> {
         self.order(&json!({"send": "flow_stats", "xid": xid}));
         let mut flows = Vec::new();

@@ -1,5 +1,5 @@
-"""Broadcasts, numbered, from eth0, one in a millisecond, if told to send; and those of others, counted. For each line on stdin it
-says what there was since the line before: how many it has sent, how many of others' it has got, which of these came most often
+"""Broadcasts, numbered, from eth0, one in a millisecond, with the argument "send"; and those of others, counted. For each line on
+stdin it says what there was since the line before: how many it has sent, how many of others' it has got, which of these came most often
 and how often, and how many came more than once.
 
 Usage: broadcasts.py [send]
@@ -41,8 +41,8 @@ def main(sends):
                 return
             again = sum(1 for count in copies.values() if count > 1)
             most = max(copies.values(), default=0)
-            told = {"sent": sent, "received": len(copies), "most": most, "again": again}
-            print(json.dumps(told), flush=True)
+            counts = {"sent": sent, "received": len(copies), "most": most, "again": again}
+            print(json.dumps(counts), flush=True)
             sent, copies = 0, collections.Counter()
 
 

@@ -1,4 +1,4 @@
-//! A real browser, headless, told what to do by WebDriver: Chromium and its driver.
+//! A real browser, headless, driven by WebDriver: Chromium and its driver.
 //!
 //! It resolves no names and reaches no host but this one; what it asked for is known, and what it said on its console.
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::program::Program;
 use super::{PATIENCE, eventually, free_port};
 
-/// What a browser must be told to be headless, and to leave the world alone.
+/// The arguments by which a browser is headless, and connects to nothing by itself.
 const ARGUMENTS: &[&str] = &[
     "--headless=new",
     // Tests run as root, where Chromium has no sandbox.

@@ -1,4 +1,4 @@
-//! What the scenarios are told with: `weir serve` as a process, os-ken applications, labs, certificates.
+//! The tools of the scenarios: `weir serve` as a process, os-ken applications, labs, certificates.
 //!
 //! Nothing here knows Weir's insides: a scenario sees what an operator sees. Everything that is started or made
 //! is ended or removed when its value is dropped.

@@ -12,7 +12,7 @@ use lab::{
 use super::program::{GUARDED, Program};
 use super::weir::Weir;
 
-/// OpenFlow versions that a switch may be told to offer.
+/// OpenFlow versions that a switch may be configured to offer.
 pub use lab::Protocol as Version;
 
 pub const V10: Protocol = Protocol::OPENFLOW10;

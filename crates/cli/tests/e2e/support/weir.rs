@@ -128,7 +128,7 @@ impl Weir {
         self.process.terminate()
     }
 
-    /// Replaces the configuration by renaming, as editors do; nobody is told.
+    /// Replaces the configuration by renaming, as editors do; Weir gets no signal.
     pub fn write_config(&self, tenants: &str) {
         let (draft, path) =
             (self.folder.path().join("weir.toml.new"), self.folder.path().join("weir.toml"));

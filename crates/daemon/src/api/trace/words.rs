@@ -166,7 +166,7 @@ impl View<'_> {
             To::Normal => ("NORMAL: the switch's own forwarding decides".to_owned(), None),
             To::Dropped => ("dropped".to_owned(), None),
             To::Expired => {
-                ("its time to live is over: dropped, or told by the switch".to_owned(), None)
+                ("its time to live is over: dropped, or reported by the switch".to_owned(), None)
             }
         };
         let (behind, next) = match onward {

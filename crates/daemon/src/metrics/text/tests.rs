@@ -187,7 +187,7 @@ fn a_populated_registry_reads_back() {
 
 /// Each series that docs/security.md names has the value of its own instrument, and each reason its own count.
 #[test]
-fn what_the_security_page_names_is_told() {
+fn series_that_the_security_page_names_have_the_values_of_their_instruments() {
     let registry = Registry::new();
     let switch = registry.switch(0x10, 0x04);
     let red = switch.tenant(1, "red");
@@ -255,12 +255,12 @@ fn what_the_security_page_names_is_told() {
         );
     }
     assert_eq!(expected.len(), 15 + 10 + 8 + 2 * 9);
-    let told = |detail| Scrape::parse(&encoded(&registry, detail)).unwrap().samples;
-    let sums = told(Detail::Sums);
+    let samples = |detail| Scrape::parse(&encoded(&registry, detail)).unwrap().samples;
+    let sums = samples(Detail::Sums);
     for (series, value) in &expected {
         assert_eq!(sums.get(series), Some(&value.to_string()), "{series}");
     }
-    let product = told(Detail::Product);
+    let product = samples(Detail::Product);
     for (series, value) in expected {
         // A tenant's counts on a switch are series of the switch, too; the connections of a tenant are not.
         let of_both = series.replace("|tenant=red", &format!("|{dpid}|tenant=red"));
@@ -268,7 +268,7 @@ fn what_the_security_page_names_is_told() {
         assert_eq!(product.get(&series), Some(&value.to_string()), "{series}");
     }
     registry.set_store_full(None);
-    assert_eq!(told(Detail::Sums)["weir_store_full"], "0");
+    assert_eq!(samples(Detail::Sums)["weir_store_full"], "0");
 }
 
 #[test]

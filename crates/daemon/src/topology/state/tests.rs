@@ -174,7 +174,7 @@ fn another_configuration_changes_what_it_says_and_no_more() {
 }
 
 #[test]
-fn a_port_that_is_rewired_is_told_with_its_new_link_only() {
+fn a_port_that_is_rewired_has_its_new_link_only() {
     let mut world = World::new("discovery = true");
     world.run(1);
     world.wires = vec![[port("1 port 1"), port("2 port 3")]];

@@ -12,11 +12,11 @@ pub fn no_answer(_: &mut dyn Write, (): &()) -> std::io::Result<()> {
 }
 
 /// The form in which answers are printed.
-pub struct Tell {
+pub struct Printer {
     pub json: bool,
 }
 
-impl Tell {
+impl Printer {
     pub fn found<T: DeserializeOwned>(
         &self,
         answer: Answer,
