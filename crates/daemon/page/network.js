@@ -50,7 +50,7 @@ export function networkView(root, { tenant: asked }) {
       const asked = tenant;
       try {
         const found = hasNetwork(tenant) ? await network(tenant) : null;
-        const left = own.sent_labels ? await labels(tenant) : new Map();
+        const left = own.has_labels ? await labels(tenant) : new Map();
         if (closed || asked !== tenant) return;
         [seen, linkLabels] = [found, left];
       } catch {

@@ -69,7 +69,7 @@ pub struct TenantNow {
     /// Whether the tenant has a network of its own.
     has_network: bool,
     /// Whether Weir sends link labels to the tenant.
-    sent_labels: bool,
+    has_labels: bool,
     /// The number of switches on which the tenant has a part.
     switches: u64,
     /// Connections to the tenant's controllers: the established ones, and all.
@@ -153,7 +153,7 @@ impl Summary {
             histograms.insert(name.to_owned(), sum.added().clone());
             TenantNow {
                 has_network: having.contains(name),
-                sent_labels: labels.tenant(name).is_some(),
+                has_labels: labels.tenant(name).is_some(),
                 ..TenantNow::new(name, &sum, part, before)
             }
         });
@@ -291,7 +291,7 @@ impl TenantNow {
         TenantNow {
             name: name.to_owned(),
             has_network: false,
-            sent_labels: false,
+            has_labels: false,
             switches: part.switches,
             connected: part.connected,
             controllers: part.controllers,
