@@ -356,7 +356,7 @@ mod tests {
 
     /// The samples are IP headers without Ethernet, and records of lengths and addresses without a header.
     #[test]
-    fn what_has_no_ethernet_header_counts_too() {
+    fn samples_without_an_ethernet_header_are_counted() {
         let head = "00000005000000010a0000090000000000000001000003e800000001";
         let sample = |length: &str, records: &str| {
             let counts = "00000001 00000003 00000064 00000064 00000000 00000003 00000000";
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn datagrams_that_overtake_each_other_are_not_missing() {
+    fn reordered_datagrams_are_not_counted_as_missing() {
         let late: Vec<u32> = [1].into_iter().chain(3..=WINDOW + 1).chain([2]).collect();
         let too_late: Vec<u32> =
             [1].into_iter().chain(3..=WINDOW + 2).chain([2, WINDOW + 3]).collect();

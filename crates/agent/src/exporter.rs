@@ -192,7 +192,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn what_can_be_cut_from_one_buffer() {
+    fn datagrams_of_equal_length_are_segmented_from_one_buffer_up_to_the_limit() {
         for (sizes, expected) in [
             (&[][..], 0),
             (&[100], 1),
@@ -210,7 +210,7 @@ mod tests {
 
     /// Datagrams arrive complete and in order, with segmentation and without segmentation.
     #[test]
-    fn datagrams_arrive() {
+    fn samples_arrive_with_and_without_udp_segmentation() {
         let collector = UdpSocket::bind("127.0.0.1:0").unwrap();
         collector.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
         for can_segment in [true, false] {

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn each_flow_has_its_own_key() {
+    fn flow_keys_are_read_from_ipv4_and_ipv6_frames_only() {
         let mut v6 = vec![0x60, 0, 0, 0, 0, 20, 17, 64];
         v6.extend([0; 15].iter().chain(&[1]).chain(&[0; 15]).chain(&[2]).chain(&[0, 53, 4, 0]));
         for (frame, expected) in [
@@ -127,7 +127,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_fine(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
+        fn any_bytes_are_parsed_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
             let _ = FlowKey::of(&bytes);
             let _ = FlowKey::of(&frame(&[], 0x0800, &bytes));
             let _ = FlowKey::of(&frame(&[], 0x86dd, &bytes));

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_become_conditional() {
+    fn mirror_shares_become_conditional_probabilities_per_tenant() {
         let found =
             limits(&script("eth1", &[to("a", 0.2), to("b", 0.4), to("c", 0.4)], &[]).unwrap());
         for (found, expected) in found.iter().zip([0.2, 0.5, 1.0]) {
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn loops_and_nonsense_are_refused() {
+    fn mirror_loops_and_invalid_shares_names_and_tenants_are_refused() {
         for (destinations, words) in [
             (vec![to("eth1", 0.5)], "would be a loop"),
             (vec![to("eth2", 0.5)], "would be a loop"),

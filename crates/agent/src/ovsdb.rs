@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_strange_database_is_an_error() {
+    fn unexpected_database_replies_are_errors() {
         check(
             &[r#"{"id":ID,"error":null,"result":[{"count":0},{},{"rows":[{"next_cfg":3}]}]}"#],
             "there is no bridge \"s1\"",
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bridge_samples_if_it_refers_to_how() {
+    fn a_bridge_is_sampling_if_the_bridge_has_an_sflow_reference() {
         let answer = |rows: &str| {
             let (mut peer, stream) = UnixStream::pair().unwrap();
             let answer = format!(r#"{{"id":1,"error":null,"result":[{{"rows":{rows}}}]}}"#);

@@ -351,7 +351,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_agent_is_known_by_the_address_from_which_it_sends() {
+    fn the_agent_address_is_the_source_address_towards_the_collector() {
         for address in ["127.0.0.1", "::1"] {
             let address: IpAddr = address.parse().unwrap();
             // The test needs no process at the collector's address.

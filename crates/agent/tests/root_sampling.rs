@@ -121,8 +121,8 @@ fn sequences(capture: &mut Capture, silence: Duration) -> Vec<u32> {
 }
 
 #[test]
-fn root_the_sampler_takes_its_share() {
-    if lab::testing::skip("root_the_sampler_takes_its_share", HOSTS) {
+fn root_the_sampler_takes_the_configured_share_of_packets() {
+    if lab::testing::skip("root_the_sampler_takes_the_configured_share_of_packets", HOSTS) {
         return;
     }
     let network = Network::pair("share");
@@ -158,8 +158,8 @@ fn root_the_sampler_takes_its_share() {
 
 /// sFlow says a frame as it was on the wire, though the kernel takes its VLAN tag out.
 #[test]
-fn root_a_sample_has_its_vlan_tag() {
-    if lab::testing::skip("root_a_sample_has_its_vlan_tag", HOSTS) {
+fn root_a_sample_contains_the_vlan_tag_of_the_frame() {
+    if lab::testing::skip("root_a_sample_contains_the_vlan_tag_of_the_frame", HOSTS) {
         return;
     }
     let network = Network::pair("tag");
@@ -194,8 +194,8 @@ fn root_a_sample_has_its_vlan_tag() {
 }
 
 #[test]
-fn root_each_frame_goes_to_one_place() {
-    if lab::testing::skip("root_each_frame_goes_to_one_place", HOSTS) {
+fn root_each_frame_is_mirrored_to_exactly_one_destination() {
+    if lab::testing::skip("root_each_frame_is_mirrored_to_exactly_one_destination", HOSTS) {
         return;
     }
     let network = Network::pair("once");
@@ -279,8 +279,8 @@ fn root_mirrored_frames_are_not_mirrored_again() {
 /// From a traffic matrix to frames: three servers, each with a virtual machine's interface, sample, mirror and process
 /// what the plan says.
 #[test]
-fn ovs_an_enacted_plan_samples_what_it_says() {
-    if lab::testing::skip("ovs_an_enacted_plan_samples_what_it_says", SWITCH) {
+fn ovs_an_enacted_plan_samples_at_the_planned_rates() {
+    if lab::testing::skip("ovs_an_enacted_plan_samples_at_the_planned_rates", SWITCH) {
         return;
     }
     const SERVERS: usize = 3;
@@ -362,8 +362,8 @@ fn ovs_an_enacted_plan_samples_what_it_says() {
 }
 
 #[test]
-fn ovs_samples_when_the_database_says_so() {
-    if lab::testing::skip("ovs_samples_when_the_database_says_so", SWITCH) {
+fn ovs_a_bridge_samples_when_sflow_is_set_in_the_database() {
+    if lab::testing::skip("ovs_a_bridge_samples_when_sflow_is_set_in_the_database", SWITCH) {
         return;
     }
     let network = Network::new("sflow", &Topology::builtin("single,2").unwrap());

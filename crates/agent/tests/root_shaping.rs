@@ -57,8 +57,8 @@ fn shape() -> Shape {
 
 /// The oracle: `tc` makes the same shaper, and shows both shapers.
 #[test]
-fn root_a_shaper_is_what_tc_would_make() {
-    if lab::testing::skip("root_a_shaper_is_what_tc_would_make", RATED) {
+fn root_a_shaper_equals_the_same_shaper_made_by_tc() {
+    if lab::testing::skip("root_a_shaper_equals_the_same_shaper_made_by_tc", RATED) {
         return;
     }
     check_kernel().unwrap();
@@ -109,8 +109,8 @@ fn root_a_shaper_is_what_tc_would_make() {
 }
 
 #[test]
-fn root_what_was_there_stays_and_comes_back() {
-    if lab::testing::skip("root_what_was_there_stays_and_comes_back", RATED) {
+fn root_qdiscs_are_unchanged_after_a_shaper_is_refused_or_removed() {
+    if lab::testing::skip("root_qdiscs_are_unchanged_after_a_shaper_is_refused_or_removed", RATED) {
         return;
     }
     let network = Network::pair("back", Some("10Mbit"));
@@ -158,8 +158,8 @@ fn root_what_was_there_stays_and_comes_back() {
 }
 
 #[test]
-fn root_classes_count_what_goes_where() {
-    if lab::testing::skip("root_classes_count_what_goes_where", RATED) {
+fn root_classes_count_the_bytes_to_each_destination() {
+    if lab::testing::skip("root_classes_count_the_bytes_to_each_destination", RATED) {
         return;
     }
     let network = Network::pair("count", Some("10Mbit"));

@@ -62,8 +62,8 @@ impl Pair {
 }
 
 #[test]
-fn root_who_is_in_a_vlan_hears_that_vlan_only() {
-    if lab::testing::skip("root_who_is_in_a_vlan_hears_that_vlan_only", HOSTS) {
+fn root_hosts_reach_each_other_only_in_the_same_vlan() {
+    if lab::testing::skip("root_hosts_reach_each_other_only_in_the_same_vlan", HOSTS) {
         return;
     }
     let pair = Pair::up("hears");
@@ -86,8 +86,8 @@ fn root_who_is_in_a_vlan_hears_that_vlan_only() {
 }
 
 #[test]
-fn root_somebody_elses_filters_stay() {
-    if lab::testing::skip("root_somebody_elses_filters_stay", HOSTS) {
+fn root_existing_filters_stay_and_vlan_tagging_is_refused() {
+    if lab::testing::skip("root_existing_filters_stay_and_vlan_tagging_is_refused", HOSTS) {
         return;
     }
     let pair = Pair::up("filters");

@@ -204,7 +204,7 @@ mod tests {
 
     /// The request carries the token, and the status separates right answers from other answers.
     #[test]
-    fn answers_are_counted_by_their_status() {
+    fn http_replies_are_counted_by_status_and_requests_carry_the_token() {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let api = listener.local_addr().unwrap();
         let stop = Arc::new(AtomicBool::new(false));

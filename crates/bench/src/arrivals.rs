@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn the_highest_rate_is_that_of_the_steepest_part() {
+    fn the_highest_rate_of_an_arrival_process_is_its_peak_rate() {
         let steps = vec![(0.0, 500.0), (1.0, 0.0), (2.0, 20.0)];
         for (arrivals, want) in [
             (Arrivals::Constant { rate: 40.0 }, Some(40.0)),
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn schedules() {
+    fn each_arrival_process_gives_the_expected_send_times() {
         let us = |list: &[u64]| list.iter().map(|t| t * 1000).collect::<Vec<_>>();
         for (arrivals, want) in [
             (Arrivals::Constant { rate: 40_000.0 }, us(&[0, 25, 50, 75])),
@@ -312,21 +312,21 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_and_silence_end() {
+    fn a_schedule_ends_after_a_trace_or_after_a_last_step_of_rate_zero() {
         assert_eq!(times(Arrivals::Trace { times_ns: vec![1, 2], file: None }, 10).len(), 2);
         let steps = vec![(0.0, 1000.0), (0.0025, 0.0)];
         assert_eq!(times(Arrivals::Steps { steps }, 10), [0, 1_000_000, 2_000_000]);
     }
 
     #[test]
-    fn a_ramp_sends_the_area_under_it() {
+    fn a_ramp_sends_its_mean_rate_times_the_duration() {
         let ramp = Arrivals::Ramp { from: 1000.0, to: 3000.0, over_s: 2.0 };
         let within = times(ramp, 10_000).iter().filter(|&&t| t < 2_000_000_000).count();
         assert!((3999..=4001).contains(&within), "{within}");
     }
 
     #[test]
-    fn poisson_has_its_rate_and_its_spread() {
+    fn poisson_gaps_have_the_expected_mean_and_standard_deviation() {
         let list = times(Arrivals::Poisson { rate: 100_000.0 }, 100_000);
         let gaps: Vec<f64> = list.windows(2).map(|w| (w[1] - w[0]) as f64).collect();
         let mean = report::stats::mean(&gaps).unwrap();
@@ -336,14 +336,14 @@ mod tests {
     }
 
     #[test]
-    fn no_drift_after_an_hour() {
+    fn a_constant_rate_schedule_has_no_drift_after_an_hour() {
         let mut schedule = Schedule::new(Arrivals::Constant { rate: 30_000.0 }, 0.0, 0);
         schedule.count = 30_000 * 3600;
         assert_eq!(schedule.next(), Some(3_600_000_000_000));
     }
 
     #[test]
-    fn bad_figures_are_named() {
+    fn errors_for_invalid_arrival_parameters_name_the_parameter() {
         for (arrivals, word) in [
             (Arrivals::Constant { rate: 0.0 }, "rate"),
             (Arrivals::Poisson { rate: f64::NAN }, "rate"),

@@ -250,7 +250,7 @@ mod tests {
     use crate::load::Kind;
 
     #[test]
-    fn requests() {
+    fn rest_requests_are_parsed_to_stream_changes_or_refused_with_a_status() {
         let stream = Stream::new(1, Kind::Echo, Arrivals::Poisson { rate: 100.0 });
         let text = serde_json::to_string(&stream).unwrap();
         for (method, path, body, expected) in [
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn others_cannot_reach_it() {
+    fn the_control_api_refuses_an_address_that_is_not_loopback() {
         let error = Control::bind("0.0.0.0:0".parse().unwrap()).unwrap_err().to_string();
         assert!(error.contains("loopback"), "{error}");
     }

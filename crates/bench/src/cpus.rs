@@ -89,7 +89,7 @@ mod tests {
     use crate::plan::Topology;
 
     #[test]
-    fn the_two_share_no_cpu_and_nothing_stays_bound() {
+    fn system_and_generator_share_no_cpu_and_the_affinity_is_restored() {
         let setup = Setup { apart: true, ..Setup::new(Topology::Direct, 1) };
         let before = sched_getaffinity(None).unwrap();
         let nice = getpriority_process(None).unwrap();

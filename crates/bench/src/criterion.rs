@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn late_runs_leave_what_rests_on_them_undecided() {
+    fn a_criterion_is_undecided_if_generator_lag_could_change_the_result() {
         use Ruling::{Met, NotMet, Undecided};
         let good = || point("relay", 10.0, 5.0, 0.0);
         check(good(), point("weir", 12.0, 5.0, 0.0), false, [Met; 3], Met);

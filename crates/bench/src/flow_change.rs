@@ -68,7 +68,7 @@ mod tests {
 
     /// Every message changes the table. All rules are between hosts, and at any time at most one rule is missing.
     #[test]
-    fn rules_come_once_and_then_each_goes_and_comes_again() {
+    fn after_all_rules_are_added_each_flow_mod_deletes_or_re_adds_a_rule() {
         let setup = Setup::new(Topology::Direct, 2);
         let ours: BTreeSet<_> = hosts(&setup, 1).map(|(address, ..)| address).collect();
         assert_eq!(ours.len(), (SENDERS + RECEIVERS) as usize);

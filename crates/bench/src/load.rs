@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_settings_are_named_with_their_range() {
+    fn errors_for_invalid_load_settings_name_the_setting_and_the_range() {
         let ok = Load::constant(Kind::PacketIn, 1, 1000.0, 100);
         let load = |change: fn(&mut Load)| {
             let mut load = ok.clone();
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_are_read_by_name() {
+    fn message_kinds_are_parsed_by_name() {
         assert_eq!("packet-in".parse(), Ok(Kind::PacketIn));
         assert_eq!("PORT_STATS".parse(), Ok(Kind::PortStats));
         assert!("ping".parse::<Kind>().unwrap_err().contains("FLOW_MOD"));

@@ -135,7 +135,7 @@ mod tests {
     use std::path::PathBuf;
 
     #[test]
-    fn every_combination_is_a_case() {
+    fn each_combination_of_mix_rate_and_tenants_is_a_case_of_the_matrix() {
         let options = Options::new(System::Direct, PathBuf::new());
         let matrix = Matrix {
             systems: vec![System::Direct],

@@ -213,14 +213,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn odd_names_do_not_confuse() {
+    fn cpu_ticks_are_parsed_when_the_process_name_has_parentheses() {
         let stat = "42 (a) b (c)) S 1 2 3 4 5 6 7 8 9 10 111 222 0 0";
         assert_eq!(ticks(stat), Some((111, 222)));
         assert_eq!(ticks("nonsense"), None);
     }
 
     #[test]
-    fn a_group_has_the_processes_of_its_inner_groups() {
+    fn a_cgroup_includes_the_processes_of_its_child_cgroups() {
         let dir = std::env::temp_dir().join(format!("weir-bench-cgroup-{}", std::process::id()));
         fs::create_dir_all(dir.join("inner")).unwrap();
         fs::write(dir.join("cgroup.procs"), "12\n13\n").unwrap();
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn this_process_is_observed() {
+    fn memory_and_cpu_use_of_a_running_process_are_observed() {
         let observer = Observer::start(&[std::process::id(), u32::MAX]);
         let usage = observer.finish();
         assert_eq!(usage.len(), 1, "a process that does not exist is left out");

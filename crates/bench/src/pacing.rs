@@ -72,7 +72,7 @@ mod tests {
     use crate::load::{Kind, Stream};
 
     #[test]
-    fn beside_a_real_switch_threads_spin_at_low_rates_if_there_are_two_cores() {
+    fn with_a_real_switch_threads_spin_at_low_rates_on_two_or_more_cores() {
         let spin = Pacing::Spin(SPIN_NS);
         for (rate, cores, expected) in [
             (Some(20.0), 2, spin),
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_of_a_load_is_the_sum_of_its_streams() {
+    fn the_rate_of_a_load_is_the_sum_of_the_rates_of_its_streams() {
         let rate = |load: &Load| load.mean_rate().map(f64::round);
         let mut load = Load::constant(Kind::Echo, 20, 5_000.0, 1_000);
         assert_eq!(rate(&load), Some(5_000.0));
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_sleep_until_they_spin() {
+    fn sleep_time_before_a_message_depends_on_the_pacing_mode() {
         let ports = Topology::Interfaces { ports: Vec::new(), switches: 1, dpid: 1 };
         let fast = Load::constant(Kind::Echo, 1, 60_000.0, 1_000);
         let real = Pacing::of(&Setup::new(ports, 1), &fast);

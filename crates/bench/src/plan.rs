@@ -476,7 +476,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tenants_have_disjoint_networks() {
+    fn each_tenant_has_a_different_source_prefix() {
         for tenants in [1, 255, 256, 1000] {
             let mut seen: Vec<_> =
                 (0..tenants).map(|i| Slicing::source_network(i, tenants)).collect();

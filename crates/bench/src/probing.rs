@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_is_probed_from_its_time_on_until_it_forwards() {
+    fn a_rule_is_probed_from_the_time_of_its_flow_mod_until_the_rule_forwards() {
         let (mut prober, _) = prober();
         assert_eq!(prober.due(0), Some(0));
         let mut seen = Vec::new();
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_that_never_forwards_holds_up_nobody() {
+    fn a_rule_that_never_forwards_does_not_stop_the_probes_of_other_rules() {
         let (mut prober, _) = prober();
         let mut seen = std::collections::BTreeSet::new();
         for _ in 0..3 {
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_captured_is_not_probed_again_and_counts_once() {
+    fn a_rule_marked_as_forwarding_counts_once_and_is_not_probed_again() {
         let (mut prober, forwarded) = prober();
         prober.probe(1_500_000, AT_ONCE, |_, _| false);
         assert!(forwarded.mark(0, 0) && !forwarded.mark(0, 0));

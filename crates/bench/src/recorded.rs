@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn texts() {
+    fn trace_times_are_read_from_text_and_errors_name_the_line() {
         check(b"0\n0.000125\n# a remark\n\n1.5 # here too\n", Ok(&[0, 125_000, 1_500_000_000]));
         check(b"1700000000.000000001\n1700000000.000000004\n", Ok(&[0, 3]));
         check(b".5\n0.25\n", Ok(&[0, 250_000_000]));
@@ -231,7 +231,7 @@ mod tests {
 
     /// Both byte orders and both units are read.
     #[test]
-    fn pcaps() {
+    fn pcap_times_are_read_in_both_byte_orders_and_time_units() {
         for (magic, unit) in [(0xa1b2_c3d4_u32, 1_000), (0xa1b2_3c4d, 1)] {
             for big in [false, true] {
                 let bytes = |word: u32| if big { word.to_be_bytes() } else { word.to_le_bytes() };
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn pcapngs_that_this_program_writes() {
+    fn times_are_read_from_pcapng_files_and_cut_files_do_not_panic() {
         let mut writer = packet::PcapngWriter::new(Vec::new()).unwrap();
         let interface = writer.add_interface("eth0").unwrap();
         for time in [1_700_000_000_000_000_123, 1_700_000_000_000_000_125] {

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn samples_of_a_metric_are_added() {
+    fn samples_of_a_metric_are_added_up_over_labels() {
         let text = "# TYPE a counter\na{switch=\"1\",direction=\"to_switch\"} 3\n\
                     a{switch=\"2\",direction=\"from_switch\"} 4\nab{direction=\"to_switch\"} 9\nb 1e3\n";
         assert_eq!(sum(text, "a", "to_switch"), 3.0);

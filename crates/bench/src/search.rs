@@ -323,13 +323,13 @@ mod tests {
     }
 
     #[test]
-    fn results_outside_the_bounds_are_marked() {
+    fn a_limit_outside_the_search_bounds_is_marked() {
         assert_eq!(search(2_000_000.0), (Some(1_000_000.0), true, 1));
         assert_eq!(search(10.0), (None, false, 2));
     }
 
     #[test]
-    fn an_error_ends_it() {
+    fn an_error_in_a_trial_ends_the_search() {
         assert_eq!(bisect(1.0, 2.0, 0.1, |_| Err("broken")), Err("broken"));
     }
 }

@@ -87,7 +87,7 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
 
     #[test]
-    fn segments_of_one_connection() {
+    fn tcp_segments_of_a_connection_are_counted_per_direction() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let mut dialled = TcpStream::connect(listener.local_addr().unwrap()).unwrap();

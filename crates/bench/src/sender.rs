@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn both_sides_of_a_mix_add_up_to_its_schedule() {
+    fn messages_of_both_sides_of_a_mix_add_up_to_the_schedule() {
         let mix = [(Kind::PacketIn, 3), (Kind::PacketOut, 2), (Kind::Echo, 1)];
         let arrivals = Arrivals::Poisson { rate: 6000.0 };
         let (mut all, other) =
@@ -285,12 +285,12 @@ mod tests {
     }
 
     #[test]
-    fn a_side_without_messages_has_no_sender() {
+    fn a_controller_without_messages_in_the_mix_has_no_sender() {
         assert_eq!(walk(&[(Kind::PacketIn, 1)], Arrivals::Constant { rate: 10.0 }, false), []);
     }
 
     #[test]
-    fn what_is_due_but_never_left_is_counted() {
+    fn scheduled_messages_that_were_never_sent_count_as_blocked() {
         let setup = Setup::new(Topology::Direct, 1);
         let load = Load::constant(Kind::Echo, 1, 100.0, 1000);
         let mut sender = Sender::new(&setup, &load, 0, false, WINDOW).unwrap();

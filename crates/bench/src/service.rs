@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn batches_are_done_together_and_as_many_in_a_time() {
+    fn messages_of_a_batch_finish_together_at_the_service_rate() {
         let mut setup = setup(Version::V1_0);
         (setup.switch.service_ns, setup.switch.batch) = (100, 3);
         let mut service = Service::new(&setup).unwrap();
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_bucket_serves_at_once_and_an_empty_one_in_each_service_time() {
+    fn a_full_token_bucket_serves_at_once_and_an_empty_bucket_at_service_rate() {
         let mut setup = setup(Version::V1_0);
         (setup.switch.service_ns, setup.switch.bucket) = (100, 3);
         let mut service = Service::new(&setup).unwrap();
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn service_is_first_come_first_served_one_at_a_time() {
+    fn messages_are_served_in_order_of_arrival_without_overlap() {
         let mut setup = setup(Version::V1_0);
         setup.switch.service_ns = 100;
         setup.switch.queue = 2;
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn delays_are_as_described() {
+    fn each_delay_type_gives_the_expected_reply_times() {
         const MS: u64 = 1_000_000;
         let at_once =
             |times: &[u64]| times.iter().map(|time| (time * MS, true)).collect::<Vec<_>>();

@@ -327,7 +327,7 @@ mod tests {
 
     /// Statistics and table features have as many tables as FEATURES_REPLY.
     #[test]
-    fn replies_have_all_tables() {
+    fn table_statistics_and_table_features_list_all_tables() {
         use openflow::{v10, v13};
         let ask = |version, type_: u8| {
             let mut frame = Vec::new();
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn every_request_is_answered_with_its_xid() {
+    fn each_request_gets_the_right_reply_type_with_the_xid_of_the_request() {
         for version in [Version::V1_0, Version::V1_3] {
             let types = Types::of(version);
             for (kind, want) in [
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn statistics_have_the_lengths_of_the_specification() {
+    fn statistics_replies_have_the_lengths_of_the_specification() {
         for (version, stats_type, want) in [
             (Version::V1_0, 0, 4 + 1056),
             (Version::V1_0, 1, 4),
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unknown_gets_an_error_with_the_offending_bytes() {
+    fn an_unknown_message_type_gets_an_error_with_the_offending_bytes() {
         let mut frame = Vec::new();
         message(&mut frame, Version::V1_0, 200, 5, &[1, 2, 3]);
         let (_, out) = answer(Version::V1_0, &frame);

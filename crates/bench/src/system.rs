@@ -590,7 +590,7 @@ mod tests {
     }
 
     #[test]
-    fn weir_gets_one_slice_per_tenant() {
+    fn the_generated_weir_configuration_has_a_slice_per_tenant() {
         let setup = Setup::new(Topology::Direct, 2);
         let text = weir_config(
             &setup,
@@ -648,7 +648,7 @@ mod tests {
     }
 
     #[test]
-    fn a_listening_port_is_seen_without_connecting() {
+    fn a_listening_port_is_found_without_a_connection() {
         use std::net::TcpListener;
         let listener = TcpListener::bind(address(0)).unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -663,7 +663,7 @@ mod tests {
     }
 
     #[test]
-    fn a_system_that_ends_at_once_says_why() {
+    fn the_error_for_a_system_that_fails_at_the_start_has_the_reason() {
         let dir = std::env::temp_dir().join(format!("weir-bench-system-{}", std::process::id()));
         fs::create_dir_all(&dir).unwrap();
         let controllers = Controllers::bind(1, address(0)).unwrap();

@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn round_trip_at_the_end_of_a_packet() {
+    fn a_tag_at_the_end_of_a_packet_is_written_and_read_back() {
         let tag = Tag { run: 3, stream: 2045, sequence: u32::MAX, intended: 1 << 50 };
         let mut packet = vec![0; 64];
         tag.write(&mut packet[64 - TAG_LEN..]);

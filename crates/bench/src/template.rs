@@ -476,14 +476,14 @@ mod tests {
     }
 
     #[test]
-    fn lengths_are_those_of_the_published_measurements() {
+    fn packet_in_has_82_bytes_and_packet_out_88_as_in_published_measurements() {
         let setup = Setup::new(Topology::Direct, 1);
         assert_eq!(Template::new(Kind::PacketIn, &setup, 0).bytes.len(), 82);
         assert_eq!(Template::new(Kind::PacketOut, &setup, 0).bytes.len(), 88);
     }
 
     #[test]
-    fn every_template_frames_and_the_tag_is_found_again() {
+    fn each_template_has_the_right_length_field_and_a_readable_tag() {
         for setup in setups() {
             for kind in Kind::ALL {
                 let mut template = Template::new(kind, &setup, 2);
@@ -505,7 +505,7 @@ mod tests {
     }
 
     #[test]
-    fn ports_are_asked_for_in_turn() {
+    fn port_statistics_requests_can_ask_for_each_port_in_turn() {
         for version in [Version::V1_0, Version::V1_3] {
             let mut setup = Setup { version, ..Setup::new(Topology::Direct, 1) };
             assert_eq!(Template::new(Kind::PortStats, &setup, 0).port_in_turn, None);
@@ -522,7 +522,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_differ_in_the_destination_address() {
+    fn flow_mods_have_the_source_prefix_and_a_variable_destination_address() {
         for setup in setups() {
             let template = Template::new(Kind::FlowMod, &setup, 1);
             let at = template.rule_at.unwrap();

@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn arrivals_are_counted_by_kind() {
+    fn late_reordered_and_duplicate_messages_are_counted() {
         let mut track = track();
         for (sequence, intended, now, fresh) in [
             (0, 1500, 1600, true),  // before the window
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_no_latency() {
+    fn an_error_reply_counts_as_refused_and_adds_no_latency() {
         let mut track = track();
         assert!(track.refuse(1, 2500));
         assert!(!track.arrive(Kind::Echo, 1, 2500, 2600));
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_made_up_number_allocates_nothing() {
+    fn a_much_too_high_sequence_number_is_refused_without_allocation() {
         let mut track = track();
         assert!(!track.arrive(Kind::Echo, u32::MAX, 2500, 2600));
         assert!(track.seen.len() <= 2048);
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn xids_name_their_stream() {
+    fn the_stream_number_is_read_back_from_an_xid() {
         for (stream, sequence) in [(0, 0), (2045, u32::MAX), (7, 1 << 20)] {
             for companion in [false, true] {
                 assert_eq!(stream_of(xid(stream, sequence, companion)), Some(stream));

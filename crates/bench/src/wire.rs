@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn truncated_messages_have_no_packet() {
+    fn truncated_packet_in_and_packet_out_have_no_packet_data() {
         for version in [Version::V1_0, Version::V1_3] {
             for length in 0..16 {
                 let bytes = vec![0xff; length];

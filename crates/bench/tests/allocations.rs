@@ -10,7 +10,7 @@ use std::alloc::System;
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 #[test]
-fn a_run_of_many_messages_allocates_no_more_than_one_of_few() {
+fn generator_allocations_do_not_grow_with_the_number_of_messages() {
     let controllers = Controllers::bind(2, "127.0.0.1:0".parse().unwrap()).unwrap();
     let mut session = Session::open(Setup::new(Topology::Direct, 2), &controllers).unwrap();
     for kind in [Kind::PacketIn, Kind::PacketOut, Kind::Echo, Kind::PortStats] {

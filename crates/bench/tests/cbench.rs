@@ -30,7 +30,7 @@ impl Drop for Controller {
 }
 
 #[test]
-fn cbench_says_its_average_third() {
+fn the_average_rate_is_parsed_from_the_output_of_cbench() {
     let output = "16 switches: flows/sec: 5  7\nRESULT: 16 switches 9 tests \
                   min/max/avg/stdev = 200.5/300.0/250.25/12.0 responses/s\n";
     assert_eq!(cbench_average(output), Some(250.25));
@@ -38,17 +38,20 @@ fn cbench_says_its_average_third() {
 }
 
 #[test]
-fn throughput_beside_cbench() {
+fn cbench_and_weir_both_measure_throughput_of_ovs_testcontroller() {
     if Command::new("cbench").arg("-h").output().is_err() {
         // There is no package of cbench, so cbench may be missing on a machine that must have all other programs.
         let word = if std::env::var_os("CI").is_some() { "not compared:" } else { "SKIPPED" };
         eprintln!(
-            "{word} throughput_beside_cbench: cbench is not installed, and is no Debian package"
+            "{word} cbench_and_weir_both_measure_throughput_of_ovs_testcontroller: cbench is not installed, and is no Debian package"
         );
         return;
     }
     let controller = ("ovs-testcontroller", "openvswitch-testcontroller");
-    if lab::testing::skip_without("throughput_beside_cbench", &[controller]) {
+    if lab::testing::skip_without(
+        "cbench_and_weir_both_measure_throughput_of_ovs_testcontroller",
+        &[controller],
+    ) {
         return;
     }
     let address = SocketAddr::from(([127, 0, 0, 1], packet::free_port().unwrap()));

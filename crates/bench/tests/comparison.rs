@@ -9,14 +9,14 @@ use std::path::PathBuf;
 use std::process::Command;
 
 #[test]
-fn direct_and_through_a_relay() {
+fn a_comparison_measures_direct_connections_and_haproxy() {
     let mut systems = vec![System::Direct];
     if Command::new("haproxy").arg("-v").output().is_ok() {
         systems.push(System::Haproxy { program: PathBuf::from("haproxy") });
     } else {
         assert!(std::env::var_os("CI").is_none_or(|ci| ci != "true"), "haproxy is missing");
         eprintln!(
-            "SKIPPED direct_and_through_a_relay: haproxy is missing; only direct is measured"
+            "SKIPPED a_comparison_measures_direct_connections_and_haproxy: haproxy is missing; only direct is measured"
         );
     }
     let dir = std::env::temp_dir().join(format!("weir-bench-comparison-{}", std::process::id()));
@@ -64,7 +64,7 @@ fn direct_and_through_a_relay() {
 }
 
 #[test]
-fn a_scenario_file_on_a_system() {
+fn a_plan_of_a_scenario_file_is_measured_on_a_system() {
     let dir = std::env::temp_dir().join(format!("weir-bench-plan-{}", std::process::id()));
     let mut options = Options::new(System::Direct, dir.clone());
     options.runs = 1;

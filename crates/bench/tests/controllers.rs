@@ -169,8 +169,8 @@ fn check_findings(verdict: &Verdict, expected: &[&str]) {
 }
 
 #[test]
-fn ovs_testcontroller_over_tls() {
-    let name = "ovs_testcontroller_over_tls";
+fn ovs_testcontroller_is_measured_over_tls() {
+    let name = "ovs_testcontroller_is_measured_over_tls";
     let (true, Some(pki)) = (has_ovs_testcontroller(name), Pki::new(name)) else { return };
     let own = pki.controller();
     let controller = Controller::ovs_testcontroller_as("pssl", |command| {
@@ -191,8 +191,8 @@ fn ovs_testcontroller_over_tls() {
 }
 
 #[test]
-fn ovs_testcontroller_in_both_of_cbenchs_modes() {
-    if !has_ovs_testcontroller("ovs_testcontroller_in_both_of_cbenchs_modes") {
+fn ovs_testcontroller_is_measured_in_latency_and_throughput_mode() {
+    if !has_ovs_testcontroller("ovs_testcontroller_is_measured_in_latency_and_throughput_mode") {
         return;
     }
     let controller = Controller::ovs_testcontroller();
@@ -206,8 +206,9 @@ fn ovs_testcontroller_in_both_of_cbenchs_modes() {
 }
 
 #[test]
-fn ovs_testcontroller_provisions_paths_and_discovers_nothing() {
-    if !has_ovs_testcontroller("ovs_testcontroller_provisions_paths_and_discovers_nothing") {
+fn ovs_testcontroller_provisions_paths_but_has_no_topology_discovery() {
+    if !has_ovs_testcontroller("ovs_testcontroller_provisions_paths_but_has_no_topology_discovery")
+    {
         return;
     }
     let controller = Controller::ovs_testcontroller();
@@ -227,8 +228,8 @@ fn ovs_testcontroller_provisions_paths_and_discovers_nothing() {
 }
 
 #[test]
-fn ovs_testcontroller_has_its_limits() {
-    if !has_ovs_testcontroller("ovs_testcontroller_has_its_limits") {
+fn ovs_testcontroller_session_limit_and_table_capacity_are_measured() {
+    if !has_ovs_testcontroller("ovs_testcontroller_session_limit_and_table_capacity_are_measured") {
         return;
     }
     let controller = Controller::ovs_testcontroller();
@@ -247,8 +248,9 @@ fn ovs_testcontroller_has_its_limits() {
 }
 
 #[test]
-fn ovs_testcontroller_in_trouble() {
-    if !has_ovs_testcontroller("ovs_testcontroller_in_trouble") {
+fn ovs_testcontroller_is_measured_with_malformed_messages_and_attacks() {
+    if !has_ovs_testcontroller("ovs_testcontroller_is_measured_with_malformed_messages_and_attacks")
+    {
         return;
     }
     let controller = Controller::ovs_testcontroller();
@@ -276,8 +278,8 @@ fn ovs_testcontroller_in_trouble() {
 }
 
 #[test]
-fn ovs_testcontroller_fails_over() {
-    if !has_ovs_testcontroller("ovs_testcontroller_fails_over") {
+fn ovs_testcontroller_failover_to_a_backup_is_measured() {
+    if !has_ovs_testcontroller("ovs_testcontroller_failover_to_a_backup_is_measured") {
         return;
     }
     let backup = Controller::ovs_testcontroller();
@@ -309,8 +311,8 @@ fn ovs_testcontroller_fails_over() {
 }
 
 #[test]
-fn os_ken_in_both_of_cbenchs_modes() {
-    let Some(python) = python("os_ken_in_both_of_cbenchs_modes") else { return };
+fn os_ken_is_measured_in_latency_and_throughput_mode() {
+    let Some(python) = python("os_ken_is_measured_in_latency_and_throughput_mode") else { return };
     let app = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/os_ken_switch.py");
     let controller = Controller::start(|port| {
         let mut command = Command::new(&python);
@@ -325,8 +327,10 @@ fn os_ken_in_both_of_cbenchs_modes() {
 }
 
 #[test]
-fn os_ken_discovers_provisions_and_reroutes() {
-    let Some(python) = python("os_ken_discovers_provisions_and_reroutes") else { return };
+fn os_ken_discovery_provisioning_and_rerouting_are_measured() {
+    let Some(python) = python("os_ken_discovery_provisioning_and_rerouting_are_measured") else {
+        return;
+    };
     let folder = std::env::temp_dir().join(format!("weir-bench-os-ken-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let (orders, answers) = (folder.join("orders"), folder.join("answers"));

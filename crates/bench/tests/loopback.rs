@@ -26,7 +26,7 @@ fn check_whole(outcome: &Outcome, sent: u64) {
 }
 
 #[test]
-fn every_kind_in_both_versions() {
+fn each_message_kind_is_received_without_loss_in_both_openflow_versions() {
     for version in [Version::V1_0, Version::V1_3] {
         for threads in [1, 2] {
             let change = |setup: &mut Setup| {
@@ -48,7 +48,7 @@ fn every_kind_in_both_versions() {
 }
 
 #[test]
-fn every_slicing() {
+fn each_slicing_method_works_without_loss() {
     for slicing in [Slicing::SourcePrefix, Slicing::Vlan, Slicing::InPort] {
         let mut session = open(|setup| setup.slicing = slicing, 2);
         for kind in [Kind::PacketIn, Kind::PacketOut, Kind::FlowMod] {
@@ -58,7 +58,7 @@ fn every_slicing() {
 }
 
 #[test]
-fn a_thousand_tenants() {
+fn a_thousand_tenants_receive_the_same_number_of_messages() {
     let mut session = open(|setup| setup.threads = 2, 1000);
     let load = Load::constant(Kind::PacketIn, 1000, 20_000.0, 300);
     let outcome = session.run(&load, &[]).unwrap();
@@ -68,7 +68,7 @@ fn a_thousand_tenants() {
 }
 
 #[test]
-fn a_mix_is_counted_by_kind() {
+fn messages_of_a_mix_are_counted_by_message_kind() {
     let mut session = open(|_| {}, 1);
     let mix = vec![(Kind::PacketIn, 2), (Kind::Echo, 1), (Kind::PacketOut, 1)];
     let stream = Stream { mix, ..Stream::new(0, Kind::Echo, Arrivals::Constant { rate: 8000.0 }) };
@@ -80,7 +80,7 @@ fn a_mix_is_counted_by_kind() {
 }
 
 #[test]
-fn a_neighbour_comes_and_goes_and_is_not_the_subject() {
+fn a_background_stream_is_sent_only_in_its_period_and_counted_separately() {
     let mut session = open(|_| {}, 2);
     let subject = Stream::new(0, Kind::Echo, Arrivals::Constant { rate: 1000.0 });
     let mut neighbour =
@@ -93,14 +93,14 @@ fn a_neighbour_comes_and_goes_and_is_not_the_subject() {
 }
 
 #[test]
-fn only_the_window_counts() {
+fn messages_outside_the_measurement_window_are_not_counted() {
     let mut session = open(|_| {}, 1);
     let load = Load { cut_ms: 50, ..Load::constant(Kind::PacketIn, 1, 2000.0, 200) };
     check_whole(&session.run(&load, &[]).unwrap(), 200);
 }
 
 #[test]
-fn times_of_single_messages_are_kept() {
+fn the_times_of_each_message_are_recorded_and_written() {
     let mut session = open(|setup| setup.threads = 2, 2);
     for kind in [Kind::PacketOut, Kind::Echo] {
         let load = Load { records: 1000, ..Load::constant(kind, 2, 2000.0, 100) };
@@ -119,7 +119,7 @@ fn times_of_single_messages_are_kept() {
 }
 
 #[test]
-fn one_message_per_write_is_one_per_write() {
+fn the_batch_setting_gives_the_number_of_messages_per_write() {
     let mut session = open(|_| {}, 1);
     for (batch, want) in [(1, 1.0), (5, 5.0), (0, 20.0)] {
         let arrivals = Arrivals::Burst { count: 20, every_us: 10_000.0 };
@@ -135,7 +135,7 @@ fn one_message_per_write_is_one_per_write() {
 }
 
 #[test]
-fn saturation_and_closed_loop_lose_nothing() {
+fn saturating_and_closed_loop_loads_lose_no_message() {
     let mut session = open(|setup| setup.threads = 2, 2);
     for load in [
         Load::saturating(Kind::PacketIn, 2, 100),
@@ -153,7 +153,7 @@ fn saturation_and_closed_loop_lose_nothing() {
 }
 
 #[test]
-fn a_slow_switch_works_at_its_rate_and_loses_nothing() {
+fn a_slow_switch_answers_at_its_service_rate_without_loss() {
     let mut session = open(
         |setup| {
             setup.switch.service_ns = 1_000_000;
@@ -171,7 +171,7 @@ fn a_slow_switch_works_at_its_rate_and_loses_nothing() {
 }
 
 #[test]
-fn a_search_finds_a_rate_below_what_the_switch_can_do() {
+fn a_rate_search_on_a_slow_switch_ends_below_the_upper_bound() {
     // With 100 µs per message the maximum is 10,000 per second, so the upper bound cannot pass.
     let mut session = open(|setup| setup.switch.service_ns = 100_000, 1);
     let search = Search {
@@ -191,7 +191,7 @@ fn a_search_finds_a_rate_below_what_the_switch_can_do() {
 }
 
 #[test]
-fn every_arrival_process_sends_what_it_says() {
+fn each_arrival_process_sends_the_expected_number_of_messages() {
     let mut session = open(|_| {}, 1);
     for (arrivals, want) in [
         (Arrivals::Constant { rate: 2000.0 }, 400),
@@ -211,7 +211,7 @@ fn every_arrival_process_sends_what_it_says() {
 }
 
 #[test]
-fn a_loss_free_search_is_stricter_than_one_for_the_highest_rate() {
+fn a_loss_free_search_passes_only_trials_without_lost_or_late_messages() {
     // The switch handles 5,000 messages per second. Messages above this rate wait in its queue and
     // are late.
     let mut session = open(|setup| setup.switch.service_ns = 200_000, 1);
@@ -237,7 +237,7 @@ fn a_loss_free_search_is_stricter_than_one_for_the_highest_rate() {
 }
 
 #[test]
-fn the_first_packet_finds_a_switch_that_lies_about_barriers() {
+fn data_packets_show_the_rule_delay_that_early_barrier_replies_hide() {
     const LIE: u64 = 40_000_000;
     for slicing in [Slicing::SourcePrefix, Slicing::Vlan] {
         for (version, threads) in [(Version::V1_0, 1), (Version::V1_3, 2)] {
@@ -262,7 +262,7 @@ fn the_first_packet_finds_a_switch_that_lies_about_barriers() {
 }
 
 #[test]
-fn rules_that_cannot_be_probed_are_refused_with_the_reason() {
+fn loads_with_rules_that_cannot_be_probed_are_refused_with_the_reason() {
     let mut sessions = [
         open(|_| {}, 1),
         open(|setup| (setup.slicing, setup.switch.table) = (Slicing::InPort, true), 2),

@@ -35,7 +35,7 @@ fn is(frame: &[u8], message_type: u8) -> bool {
 }
 
 #[test]
-fn a_faithful_relay_has_no_fault() {
+fn a_correct_relay_has_no_fault() {
     for kind in [Kind::PacketIn, Kind::PacketOut, Kind::Echo, Kind::FlowStats] {
         let outcome = run(kind, |_, tenant, _, frame| Some(vec![(tenant, frame)]));
         assert!(outcome.faults.is_empty(), "{:?}", outcome.faults.sentences());
@@ -44,7 +44,7 @@ fn a_faithful_relay_has_no_fault() {
 }
 
 #[test]
-fn a_leak_is_named_and_is_no_latency() {
+fn a_packet_in_sent_to_another_tenant_is_a_leak_and_adds_no_latency() {
     let outcome = run(Kind::PacketIn, |_, tenant, _, frame| {
         let to = if is(&frame, PACKET_IN) && tenant == 0 { 1 } else { tenant };
         Some(vec![(to, frame)])
@@ -56,7 +56,7 @@ fn a_leak_is_named_and_is_no_latency() {
 }
 
 #[test]
-fn what_comes_twice_is_measured_once() {
+fn duplicate_messages_are_counted_and_add_no_latency() {
     for (kind, message_type) in
         [(Kind::PacketIn, PACKET_IN), (Kind::PacketOut, PACKET_OUT), (Kind::Echo, ECHO_REPLY)]
     {
@@ -71,7 +71,7 @@ fn what_comes_twice_is_measured_once() {
 }
 
 #[test]
-fn what_is_swallowed_is_unanswered() {
+fn messages_dropped_by_the_relay_count_as_unanswered() {
     let outcome = run(Kind::PacketIn, |_, tenant, count, frame| {
         let swallow = is(&frame, PACKET_IN) && count % 10 == 0;
         Some(if swallow { vec![] } else { vec![(tenant, frame)] })
@@ -82,7 +82,7 @@ fn what_is_swallowed_is_unanswered() {
 }
 
 #[test]
-fn a_wrong_xid_is_no_answer() {
+fn a_reply_with_a_wrong_xid_is_a_fault_and_adds_no_latency() {
     for (xid, code) in [(0x7fff_ffff_u32, "unknown-xid"), (2 << 20, "foreign-xid")] {
         let outcome = run(Kind::Echo, move |_, tenant, _, mut frame| {
             if is(&frame, ECHO_REPLY) && tenant == 0 {
@@ -97,7 +97,7 @@ fn a_wrong_xid_is_no_answer() {
 }
 
 #[test]
-fn a_lost_echo_payload_is_reported() {
+fn an_echo_reply_without_payload_is_reported() {
     let outcome = run(Kind::Echo, |_, tenant, _, mut frame| {
         if is(&frame, ECHO_REPLY) {
             frame.truncate(8);
@@ -109,7 +109,7 @@ fn a_lost_echo_payload_is_reported() {
 }
 
 #[test]
-fn an_error_is_a_refusal_and_no_latency() {
+fn an_error_reply_counts_as_refused_and_adds_no_latency() {
     // The relay refuses requests to the switch: it sends an ERROR to the controller in place of the reply.
     let outcome = run(Kind::Echo, |_, tenant, _, mut frame| {
         if is(&frame, ECHO_REPLY) {
@@ -125,7 +125,7 @@ fn an_error_is_a_refusal_and_no_latency() {
 }
 
 #[test]
-fn a_closed_connection_is_reported_and_the_rest_goes_on() {
+fn a_closed_connection_is_reported_and_another_tenant_continues() {
     let outcome = run(Kind::PacketIn, |_, tenant, count, frame| {
         (tenant == 1 || count < 20).then(|| vec![(tenant, frame)])
     });
@@ -136,7 +136,7 @@ fn a_closed_connection_is_reported_and_the_rest_goes_on() {
 }
 
 #[test]
-fn garbage_closes_one_connection_only() {
+fn an_invalid_message_length_is_reported_and_another_tenant_continues() {
     let outcome = run(Kind::PacketIn, |way, tenant, count, mut frame| {
         if way == Way::ToController && tenant == 0 && count == 20 {
             frame[2..4].copy_from_slice(&[0, 7]);
@@ -161,7 +161,7 @@ fn packets_without_a_tag_are_reported() {
 }
 
 #[test]
-fn a_system_that_stops_reading_blocks_and_nothing_hangs() {
+fn messages_to_a_system_that_stops_reading_count_as_blocked() {
     let controllers = Controllers::bind(1, "127.0.0.1:0".parse().unwrap()).unwrap();
     let behaviour = |way, tenant, count, frame: Vec<u8>| {
         if way == Way::ToController && count == 10 {
@@ -181,7 +181,7 @@ fn a_system_that_stops_reading_blocks_and_nothing_hangs() {
 }
 
 #[test]
-fn a_handshake_that_never_ends_is_an_error_that_says_so() {
+fn a_handshake_that_does_not_complete_is_an_error_with_the_reason() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let nobody = SocketAddr::from(([127, 0, 0, 1], packet::free_port().unwrap()));
     for (address, word) in [(silent.local_addr().unwrap(), "0 of 1"), (nobody, "refused")] {
@@ -195,7 +195,7 @@ fn a_handshake_that_never_ends_is_an_error_that_says_so() {
 }
 
 #[test]
-fn what_is_late_and_what_is_overtaken_are_counted_apart() {
+fn late_messages_and_reordered_messages_are_counted_separately() {
     // Every tenth message waits for the next message, so messages are reordered. From the 60th message on all messages
     // wait 60 ms, so these messages are late.
     let held: std::sync::Mutex<Vec<Option<Vec<u8>>>> = std::sync::Mutex::new(vec![None, None]);

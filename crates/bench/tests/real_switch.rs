@@ -42,8 +42,11 @@ fn open(name: &str, version: Version) -> (LabGuard, Session, u32) {
 }
 
 #[test]
-fn root_open_vswitch_over_interfaces() {
-    if lab::testing::skip("root_open_vswitch_over_interfaces", Requirements::ALL) {
+fn root_open_vswitch_is_measured_over_interfaces_without_loss() {
+    if lab::testing::skip(
+        "root_open_vswitch_is_measured_over_interfaces_without_loss",
+        Requirements::ALL,
+    ) {
         return;
     }
     for (name, version) in [("v10", Version::V1_0), ("v13", Version::V1_3)] {
@@ -77,7 +80,7 @@ fn root_open_vswitch_over_interfaces() {
 }
 
 #[test]
-fn an_interface_that_is_not_there_is_named() {
+fn the_error_for_a_missing_interface_names_the_interface() {
     let port = DataPort { interface: "no-such".into(), namespace: None, switch_port: 1 };
     let topology = Topology::Interfaces { ports: vec![port], switches: 1, dpid: 1 };
     let controllers = Controllers::bind(1, SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();

@@ -42,8 +42,8 @@ fn check_whole(outcome: &Outcome, sent: u64) {
 }
 
 #[test]
-fn nothing_is_lost_over_tls() {
-    let Some(pki) = Pki::new("nothing_is_lost_over_tls") else { return };
+fn no_message_is_lost_over_tls() {
+    let Some(pki) = Pki::new("no_message_is_lost_over_tls") else { return };
     for version in [Version::V1_0, Version::V1_3] {
         for threads in [1, 2] {
             let change = |setup: &mut Setup| (setup.version, setup.threads) = (version, threads);
@@ -57,8 +57,8 @@ fn nothing_is_lost_over_tls() {
 }
 
 #[test]
-fn a_socket_that_is_full_of_records_loses_nothing() {
-    let Some(pki) = Pki::new("a_socket_that_is_full_of_records_loses_nothing") else { return };
+fn saturating_loads_over_tls_lose_no_message() {
+    let Some(pki) = Pki::new("saturating_loads_over_tls_lose_no_message") else { return };
     let mut session = open(sides(&pki), |setup| setup.threads = 2).unwrap();
     for kind in [Kind::PacketIn, Kind::PacketOut] {
         let load = Load { drain_ms: 20_000, ..Load::saturating(kind, 2, 100) };
@@ -68,8 +68,10 @@ fn a_socket_that_is_full_of_records_loses_nothing() {
 }
 
 #[test]
-fn a_slow_switch_over_tls_leaves_nothing_unread() {
-    let Some(pki) = Pki::new("a_slow_switch_over_tls_leaves_nothing_unread") else { return };
+fn a_slow_switch_over_tls_answers_each_message_of_a_burst() {
+    let Some(pki) = Pki::new("a_slow_switch_over_tls_answers_each_message_of_a_burst") else {
+        return;
+    };
     let slow = |setup: &mut Setup| {
         setup.switch.service_ns = 100_000;
         setup.switch.queue = 4;
@@ -92,7 +94,7 @@ fn a_certificate_of_another_authority_is_reported() {
 }
 
 #[test]
-fn what_cannot_be_is_said_before_anything_starts() {
+fn missing_tls_files_and_tls_on_a_single_side_are_errors_before_the_start() {
     let files = Identity {
         private_key: "/no/key".into(),
         certificate: "/no/cert".into(),

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses() {
+    fn addresses_are_parsed_or_refused_with_a_reason() {
         check("tcp:127.0.0.1:6653", Ok("tcp:127.0.0.1:6653"));
         check("ssl:[::1]:6640", Ok("ssl:[::1]:6640"));
         check("tls:10.0.0.1:1", Ok("ssl:10.0.0.1:1"));

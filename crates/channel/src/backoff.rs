@@ -43,7 +43,7 @@ mod tests {
     const MAX: Duration = Duration::from_secs(8);
 
     #[test]
-    fn doubles_up_to_the_maximum() {
+    fn delay_doubles_up_to_the_maximum_until_a_reset() {
         for seed in 0..200 {
             let mut backoff = Backoff::new(MIN, MAX, seed);
             for ceiling in [100, 200, 400, 800, 1600, 3200, 6400, 8000, 8000, 8000] {
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn seeds_spread_and_repeat() {
+    fn equal_seeds_give_equal_delays_and_different_seeds_different_delays() {
         let first = |seed| Backoff::new(MIN, MAX, seed).next_delay();
         assert_eq!(first(7), first(7));
         let mut delays: Vec<_> = (0..100).map(first).collect();
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn extremes_do_not_overflow() {
+    fn extreme_durations_do_not_overflow() {
         let mut backoff = Backoff::new(Duration::MAX, Duration::ZERO, 1);
         assert!(backoff.next_delay() >= Duration::MAX / 2);
         assert!(backoff.next_delay() >= Duration::MAX / 2);

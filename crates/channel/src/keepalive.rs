@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_is_probed_then_fatal() {
+    fn a_silent_peer_gets_an_echo_request_and_then_times_out() {
         check(&[
             (0, false, "idle until 5"),
             (4, false, "idle until 5"),
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn any_traffic_proves_life() {
+    fn any_received_traffic_restarts_the_idle_timer() {
         check(&[
             (4, true, "idle until 9"),
             (9, false, "echo"),
@@ -137,12 +137,12 @@ mod tests {
     }
 
     #[test]
-    fn a_late_timer_still_gives_the_whole_timeout() {
+    fn an_echo_request_sent_late_still_has_the_whole_timeout() {
         check(&[(60, false, "echo"), (62, false, "idle until 63"), (63, false, "dead")]);
     }
 
     #[test]
-    fn probes_and_their_replies() {
+    fn only_an_echo_reply_with_the_xid_of_the_probe_is_a_probe_reply() {
         let keepalive = Keepalive::new(Duration::ZERO, Duration::ZERO, XID, Instant::now());
         let mut out = Vec::new();
         keepalive.write_probe(Version::V1_3, &mut out).unwrap();

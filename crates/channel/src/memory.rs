@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn behaves_like_a_non_blocking_socket() {
+    fn an_in_memory_pair_behaves_like_a_non_blocking_socket() {
         let (mut left, mut right) = pair(4);
         let mut out = [0; 8];
         assert_eq!(kind(right.read(&mut out)), io::ErrorKind::WouldBlock);

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn expire_in_order_moved_and_cancelled() {
+    fn timers_expire_in_order_after_moves_and_cancellations() {
         let start = Instant::now();
         let at = |ms| start + Duration::from_millis(ms);
         let mut timers = Timers::new();
@@ -120,7 +120,7 @@ mod tests {
 
     /// Deadlines that are moved earlier again and again leave entries behind, but not without end.
     #[test]
-    fn old_entries_do_not_pile_up() {
+    fn moving_timers_earlier_many_times_keeps_the_heap_bounded() {
         let start = Instant::now();
         let mut timers = Timers::new();
         for step in 0..10_000_u64 {
@@ -133,7 +133,7 @@ mod tests {
 
     /// Against a plain map, over many random moves; the heap must stay in proportion.
     #[test]
-    fn agrees_with_a_linear_scan() {
+    fn random_timers_expire_as_in_a_linear_scan() {
         let start = Instant::now();
         let mut timers = Timers::new();
         let mut model: HashMap<u32, u64> = HashMap::new();

@@ -69,7 +69,7 @@ fn in_memory() {
 }
 
 #[test]
-fn through_the_event_loop() {
+fn event_loop_turns_allocate_no_memory() {
     let mut events = EventLoop::new().unwrap();
     let address: Address = "tcp:127.0.0.1:0".parse().unwrap();
     let listener = Listener::bind(&address, None, Options::default()).unwrap();

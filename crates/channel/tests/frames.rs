@@ -26,7 +26,7 @@ fn take_all(connection: &mut Connection) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn split_at_every_byte() {
+fn frames_split_at_any_byte_are_received_whole() {
     let frames = [frame(1, 8), frame(2, 9), frame(3, 64), frame(4, 8)];
     let stream = frames.concat();
     for cut in 0..=stream.len() {
@@ -44,7 +44,7 @@ fn split_at_every_byte() {
 }
 
 #[test]
-fn one_byte_at_a_time() {
+fn frames_received_byte_by_byte_are_whole() {
     let frames = [frame(1, 8), frame(2, 300), frame(3, 65_535)];
     let (mut connection, mut peer) = connection(1);
     let mut got = Vec::new();
@@ -58,7 +58,7 @@ fn one_byte_at_a_time() {
 }
 
 #[test]
-fn a_frame_is_edited_in_place_and_peeking_takes_nothing() {
+fn a_frame_can_be_edited_in_place_and_peek_does_not_consume_a_frame() {
     let (mut connection, mut peer) = connection(1000);
     assert_eq!(connection.peek_frame(), Ok(None));
     peer.write_all(&[frame(1, 10), frame(2, 12)].concat()).unwrap();
@@ -74,7 +74,7 @@ fn a_frame_is_edited_in_place_and_peeking_takes_nothing() {
 /// The caller stops in the middle, comes back, and everything is there in order; meanwhile no
 /// more is read than the bound allows.
 #[test]
-fn back_pressure() {
+fn a_reader_that_pauses_gets_frames_in_order_within_the_buffer_bound() {
     let options = Options { receive_buffer: 64 << 10, ..Options::default() };
     let (ours, mut peer) = memory::pair(1 << 20);
     let mut connection = Connection::in_memory(ours, &options);
@@ -98,7 +98,7 @@ fn back_pressure() {
 }
 
 #[test]
-fn the_budget_of_a_turn_is_kept() {
+fn receive_reads_at_most_the_given_number_of_bytes() {
     let (mut connection, mut peer) = connection(1 << 20);
     peer.write_all(&vec![0; 10_000]).unwrap();
     for (limit, bytes, state) in [
@@ -114,7 +114,7 @@ fn the_budget_of_a_turn_is_kept() {
 }
 
 #[test]
-fn a_length_below_eight_stops_the_stream_for_good() {
+fn a_header_length_below_eight_is_a_permanent_error() {
     for length in 0..8_u8 {
         let (mut connection, mut peer) = connection(100);
         peer.write_all(&frame(1, 8)).unwrap();
@@ -130,7 +130,7 @@ fn a_length_below_eight_stops_the_stream_for_good() {
 
 /// A length field may promise up to 65,535 bytes; a peer that then sends nothing costs a page.
 #[test]
-fn a_promise_costs_nothing() {
+fn a_large_length_field_without_data_uses_one_page() {
     let (mut connection, mut peer) = connection(100);
     peer.write_all(&[1, 0, 0xff, 0xff, 0, 0]).unwrap();
     connection.receive(1 << 20);
@@ -139,7 +139,7 @@ fn a_promise_costs_nothing() {
 }
 
 #[test]
-fn closed_between_and_within_frames() {
+fn a_close_between_or_within_frames_keeps_earlier_whole_frames() {
     for extra in [0, 1, 7] {
         let (mut connection, mut peer) = connection(100);
         peer.write_all(&frame(1, 20)).unwrap();
@@ -161,7 +161,7 @@ fn closed_between_and_within_frames() {
 
 /// A connection that cannot be written any more does not wait for ever to be read.
 #[test]
-fn broken_for_writing_is_over_for_reading() {
+fn a_connection_with_a_broken_write_side_is_closed_for_reads() {
     let (ours, mut theirs) = memory::pair(100);
     let mut ours = Connection::in_memory(ours, &Options::default());
     theirs.write_all(&frame(1, 8)).unwrap();
@@ -175,7 +175,7 @@ fn broken_for_writing_is_over_for_reading() {
 }
 
 #[test]
-fn a_rest_that_the_socket_does_not_take_costs_a_page() {
+fn a_few_bytes_that_the_socket_does_not_accept_use_one_page() {
     let (ours, _theirs) = memory::pair(99_900);
     let mut ours = Connection::in_memory(ours, &Options::default());
     for number in 0..1_000 {
@@ -186,7 +186,7 @@ fn a_rest_that_the_socket_does_not_take_costs_a_page() {
 }
 
 #[test]
-fn half_closed_by_the_peer_still_takes_our_answer() {
+fn a_peer_that_half_closed_still_receives_the_reply() {
     let (ours, theirs) = memory::pair(100);
     let mut ours = Connection::in_memory(ours, &Options::default());
     let mut theirs = Connection::in_memory(theirs, &Options::default());
@@ -202,7 +202,7 @@ fn half_closed_by_the_peer_still_takes_our_answer() {
 }
 
 #[test]
-fn a_peer_that_never_reads() {
+fn frames_to_a_peer_that_never_reads_are_refused_at_the_send_limit() {
     let options = Options { send_buffer: 10_000, ..Options::default() };
     let (ours, mut theirs) = memory::pair(1_000);
     let mut ours = Connection::in_memory(ours, &options);

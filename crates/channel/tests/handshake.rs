@@ -50,7 +50,7 @@ fn check(name: &str, mut handshake: Handshake, start: &str, steps: &[(Vec<u8>, &
 }
 
 #[test]
-fn towards_a_switch() {
+fn handshake_with_a_switch_negotiates_the_version_and_reads_features() {
     let hello_both = "04 00 0010 00000009 0001 0008 00000012";
     let request_13 = "04 05 0008 00000009";
     let request_10 = "01 05 0008 00000009";
@@ -116,7 +116,7 @@ fn towards_a_switch() {
 }
 
 #[test]
-fn towards_a_controller() {
+fn handshake_with_a_controller_is_complete_after_hello() {
     check(
         "HELLO alone",
         Handshake::towards_controller(BOTH, 1),
@@ -129,7 +129,7 @@ fn towards_a_controller() {
 }
 
 #[test]
-fn faults_of_the_peer() {
+fn faults_of_the_peer_end_the_handshake_with_a_reason() {
     let hello_both = "04 00 0010 00000009 0001 0008 00000012";
     let request_13 = "04 05 0008 00000009";
     let hello_13 = hex("04 00 0008 00000001");
@@ -192,7 +192,7 @@ fn faults_of_the_peer() {
 }
 
 #[test]
-fn an_incompatible_peer_gets_the_reason_in_a_version_that_it_reads() {
+fn an_incompatible_peer_gets_a_hello_failed_error_with_a_reason() {
     for (allowed, hello, version, theirs) in [
         (ONLY_1_3, "01 00 0008 00000007", 4, ONLY_1_0),
         (BOTH, "06 00 0010 00000007 0001 0008 00000060", 4, VersionSet(0x60)),
@@ -232,7 +232,7 @@ fn a_long_error_text_is_cut() {
 
 /// Whatever comes: an answer that is a sequence of whole frames, and no panic.
 #[test]
-fn arbitrary_frames() {
+fn handshake_answers_to_arbitrary_frames_are_whole_frames() {
     use proptest::prelude::*;
     let body = proptest::collection::vec(any::<u8>(), 0..80);
     let header = (0..8_u8, 0..20_u8);

@@ -114,7 +114,7 @@ fn dialling_a_closed_port_is_refused() {
 
 /// Bytes pushed before the connection stands leave when it does.
 #[test]
-fn dialling_and_accepting() {
+fn bytes_pushed_before_the_connection_is_open_are_received() {
     let mut listener = listen();
     let mut events = EventLoop::new().unwrap();
     let listening = events.register(&mut listener).unwrap();
@@ -153,7 +153,7 @@ fn dialling_and_accepting() {
 }
 
 #[test]
-fn a_taken_port_is_an_error_with_the_address() {
+fn listening_on_a_port_in_use_is_an_error_with_the_address() {
     let holder = listen();
     let taken = holder.address();
     let error = Listener::bind(&taken, None, Options::default()).unwrap_err();
@@ -173,7 +173,7 @@ fn tls_without_an_identity_is_an_error() {
 
 /// The end is seen however it falls together with the last bytes, with the saved read of `note`.
 #[test]
-fn the_end_is_never_missed() {
+fn a_close_by_the_peer_with_or_after_the_last_bytes_is_detected() {
     for pause in [false, true] {
         for _ in 0..50 {
             let mut pair = Pair::new();
@@ -214,7 +214,7 @@ fn the_end_is_never_missed() {
 }
 
 #[test]
-fn a_reset_is_reported() {
+fn a_tcp_reset_is_reported_as_close_reason() {
     let mut pair = Pair::new();
     pair.ours.push(&[0; 64]).unwrap();
     pair.ours.flush().unwrap();
@@ -227,7 +227,7 @@ fn a_reset_is_reported() {
 
 /// A controller that sends its last words and closes, while we write to it: they are not lost.
 #[test]
-fn last_words_before_a_reset_are_heard() {
+fn frames_received_before_a_tcp_reset_are_not_lost() {
     let mut pair = Pair::new();
     pair.ours.push(&[0; 64]).unwrap();
     pair.ours.flush().unwrap();
@@ -251,7 +251,7 @@ fn last_words_before_a_reset_are_heard() {
 /// A caller that stops early says `again` and is called again without any new bytes, after the
 /// others had their turn; one that has drained its socket is not.
 #[test]
-fn turns_are_fair() {
+fn a_connection_with_unread_bytes_gets_turns_without_new_events() {
     let mut events = EventLoop::new().unwrap();
     let listener = listen();
     let mut sides = Vec::new();
@@ -296,7 +296,7 @@ fn turns_are_fair() {
 /// A turn that was asked for comes at once, also when the kernel reports the same source for
 /// another reason.
 #[test]
-fn a_turn_asked_for_does_not_wait() {
+fn a_requested_turn_starts_without_sleep() {
     let mut pair = Pair::new();
     let readiness = |list: &[Event]| match list {
         [Event::Ready(ready)] => (ready.readable, ready.writable),
@@ -319,7 +319,7 @@ fn a_turn_asked_for_does_not_wait() {
 
 /// With an interval the loop sleeps until the interval after the last turn has passed, but not if a turn was asked for.
 #[test]
-fn turns_are_an_interval_apart() {
+fn turns_keep_the_set_interval_unless_a_turn_is_requested() {
     const INTERVAL: Duration = Duration::from_millis(20);
     let mut pair = Pair::new();
     let mut list = Vec::new();
@@ -341,7 +341,7 @@ fn turns_are_an_interval_apart() {
 
 /// An event under way for a connection that has just left does not reach its successor.
 #[test]
-fn a_stale_event_is_dropped() {
+fn an_event_for_a_deregistered_connection_is_dropped() {
     let mut events = EventLoop::new().unwrap();
     let listener = listen();
     let mut peer = TcpStream::connect(listener.address().addr).unwrap();
@@ -371,7 +371,7 @@ fn a_stale_event_is_dropped() {
 }
 
 #[test]
-fn a_connection_moves_to_another_loop() {
+fn a_connection_can_move_to_another_event_loop() {
     let mut pair = Pair::new();
     let mut other = EventLoop::new().unwrap();
     pair.events.deregister(pair.token, &mut pair.ours).unwrap();
@@ -389,7 +389,7 @@ fn a_connection_moves_to_another_loop() {
 }
 
 #[test]
-fn timers_and_wakers() {
+fn timers_and_wakers_produce_events() {
     let mut events = EventLoop::new().unwrap();
     let mut list = Vec::new();
     let start = Instant::now();
@@ -413,7 +413,7 @@ fn timers_and_wakers() {
 
 /// A real slow reader: the kernel's buffers fill, then ours, then frames are refused.
 #[test]
-fn a_peer_that_never_reads() {
+fn frames_to_a_tcp_peer_that_never_reads_are_refused_at_the_send_limit() {
     let options =
         Options { send_buffer: 50_000, socket_send_buffer: Some(16 << 10), ..Options::default() };
     let listener = Listener::bind(&loopback(), None, options).unwrap();
@@ -443,7 +443,7 @@ fn a_peer_that_never_reads() {
 }
 
 #[test]
-fn a_thousand_connections_that_have_burst_hold_no_memory() {
+fn idle_connections_with_a_partial_frame_use_one_page_each() {
     raise_file_limit();
     let listener = listen();
     let mut sides = Vec::new();
@@ -510,7 +510,7 @@ fn handshake_between_blocking_clients() {
 }
 
 #[test]
-fn nodelay_and_buffers_are_set() {
+fn tcp_nodelay_and_socket_buffer_sizes_are_set() {
     use nix::sys::socket::{getsockopt, sockopt};
     for nodelay in [true, false] {
         let options = Options {

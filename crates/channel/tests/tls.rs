@@ -51,8 +51,10 @@ fn client_verdict(address: &Address, tls: Option<&Tls>) -> CloseReason {
 }
 
 #[test]
-fn handshake_and_a_large_exchange() {
-    let Some(pki) = Pki::new("tls::handshake_and_a_large_exchange") else { return };
+fn a_large_exchange_over_tls_is_received_unchanged() {
+    let Some(pki) = Pki::new("tls::a_large_exchange_over_tls_is_received_unchanged") else {
+        return;
+    };
     let switch = load(&pki.switch());
     let mut listener = listen(&load(&pki.controller()));
     let address = listener.address();
@@ -89,8 +91,11 @@ fn handshake_and_a_large_exchange() {
 }
 
 #[test]
-fn who_does_not_get_in_and_why() {
-    let Some(ours) = Pki::new("tls::who_does_not_get_in_and_why") else { return };
+fn invalid_tls_peers_are_refused_with_the_reason_on_both_sides() {
+    let Some(ours) = Pki::new("tls::invalid_tls_peers_are_refused_with_the_reason_on_both_sides")
+    else {
+        return;
+    };
     let (other, same_name) = (ours.other(false), ours.other(true));
     let server = load(&ours.controller());
     assert!(!format!("{server:?}").contains("PrivateKey"), "keys do not get into logs");
@@ -161,8 +166,11 @@ fn signed_for(pki: &Pki, from: &str, to: &str) -> std::path::PathBuf {
 }
 
 #[test]
-fn a_certificate_says_whose_it_is_and_until_when() {
-    let Some(pki) = Pki::new("tls::a_certificate_says_whose_it_is_and_until_when") else { return };
+fn names_fingerprint_expiry_and_issuers_of_a_certificate_are_read() {
+    let Some(pki) = Pki::new("tls::names_fingerprint_expiry_and_issuers_of_a_certificate_are_read")
+    else {
+        return;
+    };
     let mut listener = listen(&load(&pki.controller()));
     let address = listener.address();
     let switch = pki.switch();
@@ -209,8 +217,11 @@ fn a_certificate_says_whose_it_is_and_until_when() {
 /// The switch's request signed without extensions, as old tools did: OpenSSL takes it, rustls does
 /// not. Both as our own and as a peer's (here of OpenSSL's own client), the error has the reason.
 #[test]
-fn a_version_1_certificate() {
-    let Some(pki) = Pki::new("tls::a_version_1_certificate") else { return };
+fn an_x509_version_1_certificate_is_refused_with_the_reason() {
+    let Some(pki) = Pki::new("tls::an_x509_version_1_certificate_is_refused_with_the_reason")
+    else {
+        return;
+    };
     let openssl = |arguments: &str| {
         let output = Command::new("openssl")
             .current_dir(&pki.dir.0)
@@ -240,8 +251,8 @@ fn a_version_1_certificate() {
 }
 
 #[test]
-fn a_client_without_certificate() {
-    let Some(pki) = Pki::new("tls::a_client_without_certificate") else { return };
+fn a_tls_client_without_certificate_is_refused() {
+    let Some(pki) = Pki::new("tls::a_tls_client_without_certificate_is_refused") else { return };
     let listener = listen(&load(&pki.controller()));
     let addr = listener.address().addr;
     let server = server_verdict(listener);
@@ -314,8 +325,10 @@ impl rustls::client::danger::ServerCertVerifier for NameBlind {
 }
 
 #[test]
-fn a_tls_client_on_a_plain_port() {
-    let Some(pki) = Pki::new("tls::a_tls_client_on_a_plain_port") else { return };
+fn a_tls_client_on_a_plain_port_is_recognized_and_closed() {
+    let Some(pki) = Pki::new("tls::a_tls_client_on_a_plain_port_is_recognized_and_closed") else {
+        return;
+    };
     let plain = "tcp:127.0.0.1:0".parse::<Address>().unwrap();
     let listener = Listener::bind(&plain, None, Options::default()).unwrap();
     let address = Address::ssl(listener.address().addr);
@@ -329,8 +342,11 @@ fn a_tls_client_on_a_plain_port() {
 
 /// A cut below TLS is not taken for an orderly end, neither before the handshake's end nor after.
 #[test]
-fn a_cut_stream_is_distinguished_from_an_end() {
-    let Some(pki) = Pki::new("tls::a_cut_stream_is_distinguished_from_an_end") else { return };
+fn a_tcp_close_without_close_notify_is_not_an_orderly_tls_close() {
+    let Some(pki) = Pki::new("tls::a_tcp_close_without_close_notify_is_not_an_orderly_tls_close")
+    else {
+        return;
+    };
     let tls = load(&pki.controller());
     let listener = listen(&tls);
     let addr = listener.address().addr;
@@ -357,8 +373,12 @@ fn a_cut_stream_is_distinguished_from_an_end() {
 
 /// Under TLS too, a peer that never reads costs no more than the bounds say.
 #[test]
-fn a_tls_peer_that_never_reads() {
-    let Some(pki) = Pki::new("tls::a_tls_peer_that_never_reads") else { return };
+fn frames_to_a_tls_peer_that_never_reads_are_refused_at_the_send_limit() {
+    let Some(pki) =
+        Pki::new("tls::frames_to_a_tls_peer_that_never_reads_are_refused_at_the_send_limit")
+    else {
+        return;
+    };
     let mut listener = listen(&load(&pki.controller()));
     let address = listener.address();
     let tls = load(&pki.switch());
@@ -382,8 +402,12 @@ fn a_tls_peer_that_never_reads() {
 
 /// What is pushed before the handshake's end stays in our buffer, where it is bounded and counted.
 #[test]
-fn nothing_is_hoarded_during_the_handshake() {
-    let Some(pki) = Pki::new("tls::nothing_is_hoarded_during_the_handshake") else { return };
+fn frames_pushed_during_the_tls_handshake_stay_within_the_send_limit() {
+    let Some(pki) =
+        Pki::new("tls::frames_pushed_during_the_tls_handshake_stay_within_the_send_limit")
+    else {
+        return;
+    };
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = Address::ssl(silent.local_addr().unwrap());
     let options = Options { send_buffer: 10_000, ..Options::default() };
@@ -402,8 +426,10 @@ fn nothing_is_hoarded_during_the_handshake() {
 }
 
 #[test]
-fn files_that_do_not_do() {
-    let Some(pki) = Pki::new("tls::files_that_do_not_do") else { return };
+fn missing_or_invalid_tls_files_are_refused_with_a_reason() {
+    let Some(pki) = Pki::new("tls::missing_or_invalid_tls_files_are_refused_with_a_reason") else {
+        return;
+    };
     let good = pki.switch();
     let empty = pki.path("empty.pem");
     std::fs::write(&empty, "").unwrap();

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_that_cannot_be_written_to_is_refused_and_none_is_made() {
+    fn an_unwritable_output_folder_is_refused_and_the_check_makes_no_folder() {
         let home = std::env::temp_dir().join(format!("weir-out-{}", std::process::id()));
         fs::create_dir_all(&home).unwrap();
         fs::write(home.join("file"), "").unwrap();

@@ -107,8 +107,9 @@ fn signal(child: &Child, name: &str) {
 }
 
 #[test]
-fn root_every_end_gives_back_what_was_there() {
-    if lab::testing::skip("root_every_end_gives_back_what_was_there", RATED) {
+fn root_an_agent_that_ends_restores_the_queueing_of_its_interfaces() {
+    if lab::testing::skip("root_an_agent_that_ends_restores_the_queueing_of_its_interfaces", RATED)
+    {
         return;
     }
     let network = Network::new("end");
@@ -136,8 +137,11 @@ fn root_every_end_gives_back_what_was_there() {
 }
 
 #[test]
-fn root_what_a_killed_agent_throttled_is_let_go_and_cleaned_up() {
-    if lab::testing::skip("root_what_a_killed_agent_throttled_is_let_go_and_cleaned_up", RATED) {
+fn root_vnics_of_a_killed_agent_are_unthrottled_and_the_next_agent_cleans_up() {
+    if lab::testing::skip(
+        "root_vnics_of_a_killed_agent_are_unthrottled_and_the_next_agent_cleans_up",
+        RATED,
+    ) {
         return;
     }
     let network = Network::new("kill");
@@ -173,7 +177,7 @@ fn root_what_a_killed_agent_throttled_is_let_go_and_cleaned_up() {
 }
 
 #[test]
-fn what_cannot_be_meant_is_said() {
+fn wrong_arguments_of_the_agent_are_refused_with_a_reason() {
     let cases: [(&[&str], i32, &str); 10] = [
         (&[], 2, "neither a CONFIG nor a --lab"),
         (&["/nowhere/edge.toml"], 2, "cannot read /nowhere/edge.toml"),
@@ -198,7 +202,7 @@ fn what_cannot_be_meant_is_said() {
 
 /// The guard does only the steps that it receives, and ends with an error for a text that is no plan.
 #[test]
-fn a_guard_of_nothing_ends() {
+fn a_guard_ends_without_steps_and_fails_on_text_that_is_no_plan() {
     for (input, expected) in
         [("", 0), ("done\n", 0), ("{\"vnics\":[],\"bridges\":[]}\n", 0), ("garbage\n", 3)]
     {

@@ -125,8 +125,9 @@ fn is_left_out(name: &str, rates: bool) -> bool {
 }
 
 #[test]
-fn ovs_samplers_of_both_kinds_stand_until_the_end() {
-    if is_left_out("ovs_samplers_of_both_kinds_stand_until_the_end", false) {
+fn ovs_bridge_and_interface_samplers_run_and_recover_until_the_agent_ends() {
+    if is_left_out("ovs_bridge_and_interface_samplers_run_and_recover_until_the_agent_ends", false)
+    {
         return;
     }
     let network = Network::new("stand");
@@ -187,8 +188,8 @@ fn ovs_a_killed_agent_leaves_no_bridge_sampling() {
 }
 
 #[test]
-fn ovs_what_cannot_begin_leaves_nothing() {
-    if is_left_out("ovs_what_cannot_begin_leaves_nothing", false) {
+fn ovs_an_agent_that_cannot_start_leaves_no_bridge_sampling() {
+    if is_left_out("ovs_an_agent_that_cannot_start_leaves_no_bridge_sampling", false) {
         return;
     }
     let network = Network::new("begin");

@@ -69,19 +69,19 @@ fn check(results: &Results, attacks: usize) {
 }
 
 #[test]
-fn each_attack_is_made_beside_the_quiet_tenant() {
+fn hostile_attacks_are_measured_beside_a_quiet_tenant_on_openflow_13() {
     check(&hostile("1.3", &["--openflow", "1.3"]), 15);
 }
 
 #[test]
-fn attacks_are_made_on_openflow_10() {
+fn hostile_attacks_are_measured_beside_a_quiet_tenant_on_openflow_10() {
     let few = "modify-all,delete-cookie,fill-store,fill-table,endless-statistics,new-ports";
     check(&hostile("1.0", &["--openflow", "1.0", "--attack", few]), 7);
 }
 
 #[test]
-fn ovs_bench_hostile_on_a_real_switch() {
-    if lab::testing::skip("ovs_bench_hostile_on_a_real_switch", Requirements::ALL) {
+fn ovs_hostile_attacks_are_measured_on_a_real_switch() {
+    if lab::testing::skip("ovs_hostile_attacks_are_measured_on_a_real_switch", Requirements::ALL) {
         return;
     }
     let few = "modify-all,fill-store,fill-table,many-controllers,all";

@@ -8,8 +8,11 @@ use report::Results;
 use std::process::Command;
 
 #[test]
-fn ovs_bench_on_a_bridge_that_exists() {
-    if lab::testing::skip("ovs_bench_on_a_bridge_that_exists", Requirements::ALL) {
+fn ovs_bench_run_measures_an_existing_bridge_and_restores_the_bridge() {
+    if lab::testing::skip(
+        "ovs_bench_run_measures_an_existing_bridge_and_restores_the_bridge",
+        Requirements::ALL,
+    ) {
         return;
     }
     let name = format!("bb{}", std::process::id());
@@ -86,9 +89,9 @@ fn ovs_bench_on_a_bridge_that_exists() {
 }
 
 #[test]
-fn ovs_comparisons_of_many_tenants_are_made_on_a_real_switch() {
+fn ovs_bench_comparisons_of_many_tenants_run_on_a_real_switch() {
     if lab::testing::skip(
-        "ovs_comparisons_of_many_tenants_are_made_on_a_real_switch",
+        "ovs_bench_comparisons_of_many_tenants_run_on_a_real_switch",
         Requirements::ALL,
     ) {
         return;

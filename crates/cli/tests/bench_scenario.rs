@@ -47,7 +47,7 @@ fn run(name: &str, text: &str, arguments: &[&str]) -> (Option<i32>, String, Path
 }
 
 #[test]
-fn a_neighbour_comes_speeds_up_and_goes() {
+fn a_scenario_starts_speeds_up_and_stops_the_stream_of_a_second_tenant() {
     let arguments = ["--system", "direct,weir", "--runs", "1"];
     let (status, stderr, folder) = run("neighbour", NEIGHBOUR, &arguments);
     assert!(matches!(status, Some(0 | 1 | 4)), "{stderr}");
@@ -66,7 +66,7 @@ fn a_neighbour_comes_speeds_up_and_goes() {
 }
 
 #[test]
-fn what_is_wrong_in_a_file_is_named() {
+fn errors_of_a_scenario_file_are_reported_with_line_or_key() {
     for (name, from, to, words) in [
         ("typo", "stop_ms", "stopp_ms", ["line 15", "stopp_ms"]),
         ("kind", "\"echo\"", "\"ping\"", ["line 7", "ping"]),
@@ -117,7 +117,7 @@ fn a_flow_mod_through_weir_is_measured_by_barrier_and_by_its_first_packet() {
 }
 
 #[test]
-fn a_search_and_a_sweep_are_results_like_others() {
+fn printed_and_written_results_of_a_rate_search_and_of_a_sweep_are_equal() {
     let dir = std::env::temp_dir().join(format!("weir-search-{}", std::process::id()));
     let run = |arguments: &[&str]| {
         let output = Command::new(env!("CARGO_BIN_EXE_weir"))
@@ -181,7 +181,7 @@ fn request(address: &str, method: &str, path: &str, body: &str) -> (u16, serde_j
 
 /// A scenario's own words, said while it runs: a tenant comes, changes its rate and mix, and another one goes.
 #[test]
-fn a_run_is_changed_while_it_goes_on() {
+fn streams_are_added_replaced_and_stopped_by_rest_during_a_run() {
     let folder = std::env::temp_dir().join(format!("weir-control-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("a folder");
     let file = folder.join("scenario.toml");
@@ -255,7 +255,7 @@ fn a_run_is_changed_while_it_goes_on() {
 }
 
 #[test]
-fn recorded_times_are_read_from_a_file() {
+fn arrival_times_of_a_trace_are_read_from_a_file() {
     let times = std::env::temp_dir().join(format!("weir-times-{}.txt", std::process::id()));
     fs::write(&times, "# seconds\n12.0\n12.001\n12.0015\n12.25\n").expect("a file");
     let scenario = format!(

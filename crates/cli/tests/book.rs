@@ -23,7 +23,7 @@ const OTHERS: [&str; 5] = [
 ];
 
 #[test]
-fn links_of_every_page_lead_somewhere() {
+fn every_link_of_a_documentation_page_has_a_target() {
     let mut pages = below(&repository().join("docs"), "md");
     pages.extend(OTHERS.map(|page| repository().join(page)));
     let dead = dead_links(&repository(), &pages);
@@ -45,7 +45,7 @@ fn dead_links_are_found() {
 }
 
 #[test]
-fn the_summary_has_every_page() {
+fn the_summary_lists_every_documentation_page_once() {
     let summary = repository().join("docs/SUMMARY.md");
     // A title above other pages has no page of its own.
     let links = Page::read(&summary).links.into_iter().filter(|link| !link.is_empty());
@@ -64,8 +64,8 @@ fn the_summary_has_every_page() {
 
 /// The published tree: pages and all that they link to.
 #[test]
-fn the_book_is_made_and_its_links_lead_somewhere() {
-    let test = "the_book_is_made_and_its_links_lead_somewhere";
+fn the_built_book_has_no_dead_links() {
+    let test = "the_built_book_has_no_dead_links";
     let folder = env::temp_dir().join(format!("weir-book-{}", process::id()));
     let mut command = Command::new(repository().join("scripts/book"));
     let output = command.arg(&folder).stdin(Stdio::null()).output().expect("start scripts/book");

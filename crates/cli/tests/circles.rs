@@ -15,7 +15,7 @@ use std::path::Path;
 use support::{Graph, ModulePath, graph, sources};
 
 #[test]
-fn no_modules_use_each_other_in_a_circle() {
+fn no_crate_has_cyclic_module_dependencies() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut wrong = Vec::new();
     for entry in fs::read_dir(crates).expect("the crates folder") {
@@ -34,7 +34,7 @@ fn no_modules_use_each_other_in_a_circle() {
 }
 
 #[test]
-fn a_circle_is_seen_through_groups_parents_children_and_other_names() {
+fn a_module_cycle_is_found_through_use_groups_parents_children_and_aliases() {
     let graph = graph_of([
         ("", "pub use a::b::Kind;\npub mod a; mod c; mod d;"),
         ("a", "use crate::{c, d::{self, Deep as Other}};"),
@@ -51,7 +51,7 @@ fn a_circle_is_seen_through_groups_parents_children_and_other_names() {
 }
 
 #[test]
-fn a_circle_is_seen_through_a_module_that_exports_the_name() {
+fn a_module_cycle_is_found_through_a_module_that_re_exports_the_name() {
     let found = |of_child: &str, of_other: &str| -> Vec<Vec<String>> {
         let graph = graph_of([
             ("", "pub mod a; mod b;"),

@@ -147,7 +147,7 @@ fn check_demo(mut demo: Demo) -> String {
 
 /// A copy of the program that lies where no os-ken is near falls back to other controllers.
 #[test]
-fn all_expectations_hold_without_os_ken() {
+fn the_demo_succeeds_without_os_ken() {
     let folder = std::env::temp_dir().join(format!("weir-alone-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("a folder");
     let program = folder.join("weir");
@@ -163,20 +163,20 @@ fn all_expectations_hold_without_os_ken() {
 }
 
 #[test]
-fn all_expectations_hold_on_openflow_10() {
+fn the_demo_succeeds_on_openflow_10() {
     check_to_the_end("to-the-end-10", &["--emulated", "--protocols", "1.0"]);
 }
 
 #[test]
-fn all_expectations_hold_on_openflow_13() {
+fn the_demo_succeeds_on_openflow_13() {
     check_to_the_end("to-the-end-13", &["--emulated", "--protocols", "1.3"]);
 }
 
 /// README's command is the same on OpenFlow 1.0.
 #[test]
-fn ovs_all_expectations_hold_on_openflow_13() {
+fn ovs_the_demo_succeeds_on_openflow_13() {
     let needs = lab::Requirements { switches: true, rates: false };
-    if lab::testing::skip("ovs_all_expectations_hold_on_openflow_13", needs) {
+    if lab::testing::skip("ovs_the_demo_succeeds_on_openflow_13", needs) {
         return;
     }
     check_to_the_end("ovs-to-the-end-13", &["--protocols", "1.3"]);
@@ -197,23 +197,23 @@ fn check_interrupted(name: &str, signal: Signal, after: &str) {
 }
 
 #[test]
-fn an_interrupt_while_it_sets_up_leaves_nothing() {
+fn a_demo_interrupted_during_setup_leaves_no_processes_or_files() {
     check_interrupted("interrupt-at-start", Signal::SIGINT, "");
 }
 
 #[test]
-fn an_interrupt_while_it_pings_leaves_nothing() {
+fn a_demo_interrupted_during_pings_leaves_no_processes_or_files() {
     check_interrupted("interrupt-pings", Signal::SIGINT, "Hosts of one tenant");
 }
 
 #[test]
-fn a_termination_while_it_measures_leaves_nothing() {
+fn a_demo_terminated_during_measurement_leaves_no_processes_or_files() {
     check_interrupted("terminate-measuring", Signal::SIGTERM, "message     rate/s");
 }
 
 /// Nobody is left to clear up, but nothing goes on: the kernel ends what it had started.
 #[test]
-fn killed_it_leaves_nothing_running() {
+fn a_killed_demo_leaves_no_running_processes() {
     let mut demo = Demo::start("killed", &["--emulated"]);
     demo.read_until("");
     let mark = format!("{MARK}={}", demo.mark);
@@ -230,7 +230,7 @@ fn killed_it_leaves_nothing_running() {
 }
 
 #[test]
-fn a_reader_who_goes_away_is_no_failure() {
+fn a_demo_succeeds_after_the_reader_of_stdout_closes() {
     let mut demo = Demo::start("reader-away", &[]);
     let stdout = demo.child.stdout.take().expect("stdout is ours");
     let mut first = String::new();
@@ -241,7 +241,7 @@ fn a_reader_who_goes_away_is_no_failure() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_made_is_named() {
+fn a_demo_output_folder_that_cannot_be_made_is_refused_by_name() {
     let output = Command::new(env!("CARGO_BIN_EXE_weir"))
         .args(["demo", "--emulated", "--out", "/proc/no/such"])
         .output()

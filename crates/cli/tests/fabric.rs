@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 #[test]
-fn a_simulation_is_printed_written_and_repeatable() {
+fn fabric_simulate_prints_and_writes_repeatable_results() {
     let out = std::env::temp_dir().join(format!("weir-fabric-{}", std::process::id()));
     let arguments = "fabric simulate fattree,4 --tenants 8 --quick --intervals 0.1,5 --json --out";
     let run = || {

@@ -258,7 +258,7 @@ const NAME_VERSIONS: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn dependencies_follow_the_arrows() {
+fn crates_depend_only_on_listed_crates() {
     let mut wrong = Vec::new();
     for member in members() {
         if member.name == "cli" {
@@ -284,7 +284,7 @@ fn dependencies_follow_the_arrows() {
 }
 
 #[test]
-fn modules_follow_the_arrows() {
+fn modules_use_exactly_the_modules_listed_for_their_crate() {
     let mut wrong = Vec::new();
     for (name, rows) in MODULES {
         let graph = graph(&sources(&repository().join("crates").join(name)));
@@ -320,7 +320,7 @@ fn modules_follow_the_arrows() {
 }
 
 #[test]
-fn modules_of_switch_follow_the_arrows() {
+fn modules_of_switch_use_exactly_the_listed_modules() {
     let name = |module: &ModulePath| match module.split_first()? {
         (first, []) if first == "switch" => Some("switch".to_owned()),
         (first, rest) if first == "switch" => Some(rest.join("::")),
@@ -348,7 +348,7 @@ fn modules_of_switch_follow_the_arrows() {
 }
 
 #[test]
-fn measuring_crates_see_a_black_box() {
+fn measuring_crates_do_not_depend_on_hypervisor_or_daemon() {
     for name in BLACK_BOX {
         let reached = reachable(name);
         let seen: Vec<_> = INSIDES.iter().filter(|inside| reached.contains(**inside)).collect();
@@ -389,7 +389,7 @@ fn pure_crates_cannot_do_io() {
 const COMPUTES: &[&str] = &["sampling", "simulate"];
 
 #[test]
-fn planner_and_simulation_touch_nothing() {
+fn planner_and_simulation_use_no_network_files_processes_threads_or_clock() {
     // Written in halves, so that this file does not find itself.
     let forbidden = [
         concat!("std::", "net"),
@@ -412,7 +412,7 @@ fn planner_and_simulation_touch_nothing() {
 }
 
 #[test]
-fn unsafe_is_forbidden_outside_the_rings() {
+fn unsafe_code_is_forbidden_outside_channel_and_packet() {
     let mut wrong = Vec::new();
     for member in members() {
         let root = member.root_file();
@@ -428,7 +428,7 @@ fn unsafe_is_forbidden_outside_the_rings() {
 }
 
 #[test]
-fn files_are_short_and_say_what_they_are() {
+fn source_files_are_short_and_have_a_description() {
     let mut wrong = Vec::new();
     for file in members().iter().flat_map(Member::sources) {
         let text = read(&file);
@@ -453,7 +453,7 @@ fn types_have_few_fields() {
 }
 
 #[test]
-fn types_are_closed() {
+fn types_have_no_crate_visible_fields() {
     let open = |fields: &[&str]| {
         let open = fields.iter().filter(|field| field.starts_with("pub(crate) ")).count();
         Some(open).filter(|open| *open > 0)
@@ -496,7 +496,7 @@ fn first_name(text: &str) -> &str {
 }
 
 #[test]
-fn versions_are_named_in_few_modules() {
+fn openflow_versions_are_named_only_in_listed_modules() {
     let sources = sources(&repository().join("crates/hypervisor"));
     // A version has one name in headers and another in the compiler.
     let names = |text: &str| ["Version::V1_", "Wire::V1"].iter().any(|name| text.contains(name));
@@ -564,7 +564,7 @@ fn structs(text: &str) -> Vec<(&str, Vec<&str>)> {
 }
 
 #[test]
-fn nothing_is_left_for_later() {
+fn source_files_contain_no_todo_marks() {
     // Written in halves, so that this file does not find itself.
     let forbidden = [
         concat!("todo", "!("),
@@ -578,7 +578,7 @@ fn nothing_is_left_for_later() {
 }
 
 #[test]
-fn the_security_page_names_tests_that_there_are() {
+fn tests_named_on_the_security_page_exist() {
     let mut files = Vec::new();
     collect(&repository().join("crates"), "rs", &mut files);
     let sources: Vec<String> = files.iter().map(|file| read(file)).collect();
@@ -598,7 +598,7 @@ fn the_security_page_names_tests_that_there_are() {
 }
 
 #[test]
-fn no_file_names_a_machine() {
+fn no_file_contains_machine_specific_paths() {
     let forbidden = [
         concat!("/wo", "rk/"),
         concat!("/ro", "ot/"),

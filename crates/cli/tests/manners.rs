@@ -47,7 +47,7 @@ fn weir(arguments: &[&str]) -> (Option<i32>, String, String) {
 
 /// Where `weir ctl` finds Weir, and what it says if that is nowhere.
 #[test]
-fn where_weir_is_asked_is_said_by_option_file_or_environment() {
+fn ctl_takes_the_api_address_from_option_file_or_environment() {
     let file = |api: &str| {
         File::new(&api.replace([':', '/', '"'], "-"), &format!("[listen]\napi = {api}\n"))
     };
@@ -186,7 +186,7 @@ fn wrong_arguments_are_named_with_their_range() {
 }
 
 #[test]
-fn what_does_not_work_says_why() {
+fn failed_commands_print_the_reason() {
     check(&["report", "compare", "/no/a", "/no/b"], FAILURE, &["/no/a"]);
     check(&["check", "/no/such.toml"], USAGE, &["/no/such.toml", "No such file"]);
     check(
@@ -205,7 +205,7 @@ match = "ip,nw_src=10.1.0.0/16"
 "#;
 
 #[test]
-fn check_says_what_a_configuration_will_do() {
+fn check_reports_overlapping_tenants_as_a_finding() {
     let good = File::new("good.toml", APART);
     check(&["check", good.path()], SUCCESS, &[]);
 
@@ -221,7 +221,7 @@ fn check_says_what_a_configuration_will_do() {
 }
 
 #[test]
-fn errors_of_a_configuration_come_together_with_their_places() {
+fn configuration_errors_are_printed_together_with_line_numbers() {
     let bad = File::new("bad.toml", &APART.replace("match =", "mach =").replace("name =", "nme ="));
     for command in ["check", "serve"] {
         let place = |line: usize| format!("{}:{line}:", bad.path());

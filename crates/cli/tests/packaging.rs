@@ -41,8 +41,8 @@ fn printed(output: &Output) -> String {
 }
 
 #[test]
-fn the_package_installs_upgrades_and_leaves_what_it_should() {
-    let test = "the_package_installs_upgrades_and_leaves_what_it_should";
+fn the_debian_package_installs_upgrades_and_purges() {
+    let test = "the_debian_package_installs_upgrades_and_purges";
     let missing = match () {
         () if !is_there("dpkg-deb") => Some("dpkg-deb is missing (this is no Debian)"),
         // The owner of a process' own entry is who it runs as.
@@ -62,8 +62,8 @@ fn the_package_installs_upgrades_and_leaves_what_it_should() {
 }
 
 #[test]
-fn the_unit_is_what_systemd_takes_and_hardened() {
-    let test = "the_unit_is_what_systemd_takes_and_hardened";
+fn the_systemd_unit_is_valid_and_hardened() {
+    let test = "the_systemd_unit_is_valid_and_hardened";
     let missing =
         (!is_there("systemd-analyze")).then_some("systemd-analyze is missing (Debian: systemd)");
     if !has(test, missing) {
@@ -86,7 +86,7 @@ fn the_unit_is_what_systemd_takes_and_hardened() {
 }
 
 #[test]
-fn serve_notifies_the_supervisor_when_it_serves_and_when_it_ends() {
+fn serve_sends_ready_and_stopping_to_the_notify_socket() {
     let dir = scratch("notify");
     let socket = UnixDatagram::bind(dir.join("notify")).unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
@@ -115,7 +115,7 @@ fn serve_notifies_the_supervisor_when_it_serves_and_when_it_ends() {
 
 /// What a package has of the command line: a man page for each command, completions for three shells.
 #[test]
-fn pages_are_written_for_every_command() {
+fn man_pages_and_shell_completions_are_written_for_every_command() {
     let dir = scratch("pages");
     let output = Command::new(WEIR).arg("pages").arg(&dir).output().unwrap();
     assert!(output.status.success(), "{}", printed(&output));
@@ -162,7 +162,7 @@ fn bash_completes(file: &Path) {
 
 /// What `man` runs has nothing to complain of.
 fn renders(folder: &Path) {
-    let test = "pages_are_written_for_every_command";
+    let test = "man_pages_and_shell_completions_are_written_for_every_command";
     if !has(test, (!is_there("groff")).then_some("groff is missing (Debian: groff-base)")) {
         return;
     }
@@ -175,7 +175,7 @@ fn renders(folder: &Path) {
 
 /// A source tarball has no commit, unless the environment of the build says which.
 #[test]
-fn a_version_has_a_commit_where_one_is_known() {
+fn the_version_shows_the_commit_when_the_commit_is_known() {
     let dir = scratch("version");
     let build = dir.join("build");
     let mut rustc = Command::new("rustc");
@@ -202,8 +202,8 @@ fn a_version_has_a_commit_where_one_is_known() {
 
 /// The image is built around a stand-in: what `packaging/try-image` runs is a static program, which takes minutes to build.
 #[test]
-fn the_image_has_a_user_without_rights_and_a_configuration_that_serves() {
-    let test = "the_image_has_a_user_without_rights_and_a_configuration_that_serves";
+fn the_container_image_has_an_unprivileged_user_and_a_valid_configuration() {
+    let test = "the_container_image_has_an_unprivileged_user_and_a_valid_configuration";
     let missing = match () {
         () if !is_there("buildah") => Some("buildah is missing (Debian: buildah)"),
         () if fs::metadata("/proc/self").unwrap().uid() != 0 => Some("root is needed"),

@@ -49,12 +49,12 @@ fn check(version: &str) {
 }
 
 #[test]
-fn a_network_starts_and_moves_in_1_3() {
+fn bench_provisioning_starts_and_reroutes_a_network_on_1_3() {
     check("1.3");
 }
 
 #[test]
-fn a_network_starts_and_moves_in_1_0() {
+fn bench_provisioning_starts_and_reroutes_a_network_on_1_0() {
     check("1.0");
 }
 

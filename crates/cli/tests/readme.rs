@@ -15,7 +15,7 @@ use std::process::{self, Command, Stdio};
 const RUN_BY_CI: &str = "make test";
 
 #[test]
-fn commands_work() {
+fn commands_of_the_readme_work() {
     let commands = shell_commands(&read("README.md"));
     assert!(commands.iter().any(|command| command == RUN_BY_CI), "{commands:?}");
     assert!(read(".ci/run").lines().any(|line| line == format!("exec {RUN_BY_CI}")));
@@ -43,7 +43,7 @@ fn commands_work() {
 }
 
 #[test]
-fn the_first_command_comes_early() {
+fn the_first_command_of_the_readme_is_within_300_words() {
     let readme = read("README.md");
     let before = readme.split("```sh").next().unwrap_or_default();
     let words = before.split_whitespace().count();
@@ -52,7 +52,7 @@ fn the_first_command_comes_early() {
 
 /// A Rust that is too old is named at once, not by a compiler's errors later.
 #[test]
-fn setup_says_which_rust_it_needs() {
+fn setup_refuses_an_old_rust_and_prints_the_needed_version() {
     let folder = env::temp_dir().join(format!("weir-old-rust-{}", process::id()));
     fs::create_dir_all(&folder).expect("a folder");
     let manifest = read("Cargo.toml");

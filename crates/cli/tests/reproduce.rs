@@ -83,7 +83,7 @@ fn check_figures(out: &Path, names: &[&str]) {
 }
 
 #[test]
-fn every_figure_is_drawn_with_published_beside_measured() {
+fn every_figure_is_drawn_and_published_values_are_beside_measured_values() {
     let folder = Folder::new("all");
     let arguments = ["--quick", "--runs", "1", "--duration", "0.3", "--switch", "emulated"];
     let (stdout, results) = run(&folder.0, &arguments);
@@ -151,7 +151,7 @@ fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 #[test]
-fn a_hypervisor_that_runs_already_is_measured_and_one_that_does_not_is_a_finding() {
+fn a_running_hypervisor_is_measured_and_an_absent_hypervisor_is_a_finding() {
     let folder = Folder::new("external");
     let other = Hypervisor::start(&folder.0);
     let pid = other.child.id();
@@ -182,9 +182,9 @@ fn labs() -> Vec<String> {
 }
 
 #[test]
-fn ovs_the_switch_is_real_where_it_can_be() {
+fn ovs_reproduce_uses_open_vswitch_when_available() {
     let needed = lab::Requirements { switches: true, rates: false };
-    if lab::testing::skip("ovs_the_switch_is_real_where_it_can_be", needed) {
+    if lab::testing::skip("ovs_reproduce_uses_open_vswitch_when_available", needed) {
         return;
     }
     let folder = Folder::new("real");
@@ -224,9 +224,9 @@ fn ovs_the_switch_is_real_where_it_can_be() {
 
 /// What FlowVisor and an earlier Weir did stands beside what is measured, and each line is judged.
 #[test]
-fn ovs_figure_4_stands_beside_earlier_measurements() {
+fn ovs_figure_4_is_compared_with_earlier_measurements() {
     let needed = lab::Requirements { switches: true, rates: false };
-    if lab::testing::skip("ovs_figure_4_stands_beside_earlier_measurements", needed) {
+    if lab::testing::skip("ovs_figure_4_is_compared_with_earlier_measurements", needed) {
         return;
     }
     let folder = Folder::new("earlier");
@@ -245,9 +245,9 @@ fn ovs_figure_4_stands_beside_earlier_measurements() {
 }
 
 #[test]
-fn ovs_an_interrupted_one_leaves_only_what_it_measured() {
+fn ovs_an_interrupted_reproduction_leaves_only_partial_results() {
     let needed = lab::Requirements { switches: true, rates: false };
-    if lab::testing::skip("ovs_an_interrupted_one_leaves_only_what_it_measured", needed) {
+    if lab::testing::skip("ovs_an_interrupted_reproduction_leaves_only_partial_results", needed) {
         return;
     }
     let folder = Folder::new("interrupted");

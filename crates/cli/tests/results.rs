@@ -52,7 +52,7 @@ fn commit_of_clone() -> Option<String> {
 }
 
 #[test]
-fn the_commit_is_built_into_the_program_and_the_start_is_its_own() {
+fn a_result_has_the_commit_and_the_start_time_of_the_program() {
     let folder = Folder::new("commit");
     let before = timestamp();
     let mut child = weir(&folder, &["bench", "search", "--system", "direct", "--trial", "1"])
@@ -83,7 +83,7 @@ fn the_commit_is_built_into_the_program_and_the_start_is_its_own() {
 
 /// A calibration keeps itself to one CPU; the machine has the others all the same.
 #[test]
-fn a_result_says_the_cpus_that_the_program_could_use_when_it_started() {
+fn a_result_has_the_number_of_cpus_available_at_program_start() {
     program_starts(None);
     let started_with = std::thread::available_parallelism().expect("CPUs").get();
     let this = Pid::from_raw(0);
@@ -98,7 +98,7 @@ fn a_result_says_the_cpus_that_the_program_could_use_when_it_started() {
 
 /// What was measured before Ctrl-C is the result, and says that it is a part.
 #[test]
-fn an_interrupted_measurement_writes_what_there_is() {
+fn an_interrupted_measurement_writes_partial_results() {
     let folder = Folder::new("interrupted");
     let arguments = ["bench", "run", "--system", "direct,weir", "--runs", "200"];
     let mut child = weir(&folder, &arguments)
@@ -130,7 +130,7 @@ fn an_interrupted_measurement_writes_what_there_is() {
 
 /// A measurement of hours is not lost for want of a place.
 #[test]
-fn a_place_for_results_is_looked_at_first() {
+fn a_bad_output_folder_is_refused_before_a_measurement() {
     let folder = Folder::new("place");
     fs::write(folder.0.join("out"), "a file").expect("a file");
     for arguments in [

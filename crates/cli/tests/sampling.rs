@@ -47,7 +47,7 @@ const TRAFFIC: &str = ",a,b\na,800,0\nb,0,100\n";
 
 /// The worked example of the solver's own tests, through files and back.
 #[test]
-fn a_plan_from_tables() {
+fn plans_of_each_solver_from_csv_files_sample_the_same_amount() {
     let folder = Folder::new("plan");
     let (servers, traffic) = (folder.file("s.csv", SERVERS), folder.file("t.csv", TRAFFIC));
     let out = folder.0.join("out").display().to_string();
@@ -82,7 +82,7 @@ fn a_plan_from_tables() {
 }
 
 #[test]
-fn wrong_input_has_a_status_and_a_place() {
+fn wrong_planner_input_is_reported_with_line_column_and_exit_code() {
     let folder = Folder::new("wrong");
     let servers = folder.file("s.csv", SERVERS);
     let cases: [(&str, i32, &str); 5] = [
@@ -107,7 +107,7 @@ fn wrong_input_has_a_status_and_a_place() {
 }
 
 #[test]
-fn the_simulation_shows_published_beside_simulated() {
+fn sampling_simulate_prints_published_values_beside_simulated_values() {
     let folder = Folder::new("simulate");
     let out = folder.0.join("out").display().to_string();
     let arguments = ["simulate", "--servers", "10", "--steps", "20", "--out", &out];
@@ -120,10 +120,10 @@ fn the_simulation_shows_published_beside_simulated() {
 
 /// What is measured is only as good as the machine is idle; here it is to run to its end and leave nothing.
 #[test]
-fn ovs_calibration_runs_and_leaves_nothing() {
+fn ovs_calibration_writes_samples_and_figures_and_leaves_no_lab() {
     let needs = lab::Requirements { switches: true, rates: false };
     let programs = [("iperf3", "iperf3"), ("tc", "iproute2")];
-    let name = "ovs_calibration_runs_and_leaves_nothing";
+    let name = "ovs_calibration_writes_samples_and_figures_and_leaves_no_lab";
     if lab::testing::skip(name, needs) || lab::testing::skip_without(name, &programs) {
         return;
     }
@@ -173,10 +173,10 @@ fn ovs_calibration_runs_and_leaves_nothing() {
 
 /// A bridge that runs already, with a port of its own: it is calibrated, and is left as it was.
 #[test]
-fn ovs_a_named_bridge_is_calibrated_and_left_as_it_was() {
+fn ovs_calibration_of_an_existing_bridge_leaves_the_bridge_unchanged() {
     let needs = lab::Requirements { switches: true, rates: false };
     let programs = [("iperf3", "iperf3"), ("tc", "iproute2")];
-    let name = "ovs_a_named_bridge_is_calibrated_and_left_as_it_was";
+    let name = "ovs_calibration_of_an_existing_bridge_leaves_the_bridge_unchanged";
     if lab::testing::skip(name, needs) || lab::testing::skip_without(name, &programs) {
         return;
     }
@@ -235,7 +235,7 @@ fn ovs_a_named_bridge_is_calibrated_and_left_as_it_was() {
 
 /// Weir's collector reads what Weir's exporter writes, and adds it up.
 #[test]
-fn the_collector_adds_up() {
+fn the_sflow_collector_adds_up_samples_per_agent_tenant_and_flow() {
     use agent::sflow::Origin;
     let address =
         std::net::SocketAddr::from(([127, 0, 0, 1], packet::free_port().expect("a free port")));
@@ -276,14 +276,14 @@ fn the_collector_adds_up() {
 /// From an interface through sFlow to an estimate that has the truth within its bounds; over IPv6, an agent says its
 /// address as well.
 #[test]
-fn root_what_is_sampled_is_estimated() {
-    let test = "root_what_is_sampled_is_estimated";
+fn root_the_packet_estimate_from_sflow_samples_is_within_its_bounds() {
+    let test = "root_the_packet_estimate_from_sflow_samples_is_within_its_bounds";
     check_estimate(test, |_| (), "eth0", &["--one-in", "2.5"], "::1");
 }
 
 /// A plan as tc's filters, which clone to where the sampler is: the estimate is the same.
 #[test]
-fn root_a_plan_as_filters_is_estimated() {
+fn root_the_packet_estimate_from_tc_filters_is_within_its_bounds() {
     let folder = Folder::new("filters");
     let plan =
         r#"{"flows":[{"from":"h2","at":"h2","rate":0.4},{"from":"h1","at":"h2","rate":1.0}]}"#;
@@ -308,7 +308,13 @@ fn root_a_plan_as_filters_is_estimated() {
         }
     };
     let rate = ["--stands-for", "2.5", "--agent", "2001:db8::7"];
-    check_estimate("root_a_plan_as_filters_is_estimated", prepare, "at0", &rate, "2001:db8::7");
+    check_estimate(
+        "root_the_packet_estimate_from_tc_filters_is_within_its_bounds",
+        prepare,
+        "at0",
+        &rate,
+        "2001:db8::7",
+    );
     assert!(script(&["--clear", "--interface", "eth0"]).contains("qdisc del dev eth0 clsact"));
 
     for (arguments, words) in [
@@ -422,7 +428,7 @@ fn check_estimate(
 }
 
 #[test]
-fn the_papers_simulated_figure_is_reproduced_without_privileges() {
+fn figure_3_of_elbouanani2019_is_reproduced_without_privileges() {
     let folder = Folder::new("reproduce");
     let out = folder.0.join("out").display().to_string();
     let output = Command::new(env!("CARGO_BIN_EXE_weir"))

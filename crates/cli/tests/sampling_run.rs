@@ -160,11 +160,14 @@ impl Drop for Burner {
 }
 
 #[test]
-fn ovs_run_samples_what_it_plans() {
+fn ovs_sampling_run_samples_as_much_as_planned() {
     // Capacity by tests, in which the CPU's noise is not.
     let arguments =
         ["--load", "3000,600,600", "--capacity", "active", "--alpha", "0.5", "--beta", "0.2"];
-    let Some(mut run) = Run::start("ovs_run_samples_what_it_plans", &arguments) else { return };
+    let Some(mut run) = Run::start("ovs_sampling_run_samples_as_much_as_planned", &arguments)
+    else {
+        return;
+    };
     let planned = run.wait_for("planned");
     assert!(planned["sampled"].as_f64() > Some(100.0), "{planned}");
     run.wait_for("enacted");
@@ -190,13 +193,16 @@ fn ovs_run_samples_what_it_plans() {
 }
 
 #[test]
-fn ovs_run_learns_what_samples_cost() {
+fn ovs_sampling_run_learns_the_cost_of_samples() {
     // Each byte of a sample is read a hundred times, and believed to cost next to nothing: so far too much is sampled.
     let arguments =
         ["--load", "6000,1000,1000", "--length", "1000", "--header", "1000", "--passes"];
     let costs = ["100", "--alpha", "0.05", "--beta", "0.02", "--costs", "estimated"];
     let arguments = [&arguments[..], &costs].concat();
-    let Some(mut run) = Run::start("ovs_run_learns_what_samples_cost", &arguments) else { return };
+    let Some(mut run) = Run::start("ovs_sampling_run_learns_the_cost_of_samples", &arguments)
+    else {
+        return;
+    };
     let number = |of: &Value| of.as_f64().expect("a number");
     run.wait_for("enacted");
     let costs = run.wait_for("costs");
@@ -213,8 +219,8 @@ fn ovs_run_learns_what_samples_cost() {
 }
 
 #[test]
-fn ovs_a_server_without_headroom_and_one_that_vanishes() {
-    let name = "ovs_a_server_without_headroom_and_one_that_vanishes";
+fn ovs_a_busy_server_stops_sampling_and_a_dead_server_gets_no_mirrored_packets() {
+    let name = "ovs_a_busy_server_stops_sampling_and_a_dead_server_gets_no_mirrored_packets";
     // Mirroring is cheap and sampling dear, so that the first server mirrors to both others, however fast the machine.
     let arguments = ["--load", "3000,100,100", "--capacity", "6000", "--alpha", "3", "--beta"];
     let arguments = [&arguments[..], &["0.1", "--interval", "3"]].concat();
@@ -245,7 +251,7 @@ fn ovs_a_server_without_headroom_and_one_that_vanishes() {
 }
 
 #[test]
-fn what_cannot_run_is_said() {
+fn sampling_run_with_a_wrong_configuration_is_refused_with_a_reason() {
     let folder = std::env::temp_dir().join(format!("weir-run-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("a folder");
     let server =

@@ -156,7 +156,7 @@ fn demo() {
 
 /// What is said of a failure stands on a line of its own.
 #[test]
-fn a_failure_wipes_the_progress() {
+fn a_failure_message_replaces_the_progress_line() {
     let folder = Folder::new("failure");
     let raw = folder.on_terminal(
         "bench controller tcp:127.0.0.1:9 --test latency --switches 1 --trials 1 --json",

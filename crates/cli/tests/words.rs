@@ -47,7 +47,7 @@ const IN_SOURCES: &[(&[&str], &str)] = &[
 ];
 
 #[test]
-fn pages_use_the_words_of_the_field() {
+fn documentation_contains_no_words_of_the_old_glossary() {
     let mut found = Vec::new();
     for page in pages() {
         let text = without_code(&read(&page));
@@ -57,7 +57,7 @@ fn pages_use_the_words_of_the_field() {
 }
 
 #[test]
-fn the_core_uses_the_words_of_the_field() {
+fn compiler_and_hypervisor_sources_contain_no_words_of_the_old_glossary() {
     let mut found = Vec::new();
     for file in ["compile", "hypervisor"].into_iter().flat_map(sources) {
         let text = read(&file);
@@ -69,7 +69,7 @@ fn the_core_uses_the_words_of_the_field() {
 
 /// In code and strings some old words are names, or only look like old words: `for way in ways`.
 #[test]
-fn comments_use_the_words_of_the_field() {
+fn comments_contain_no_words_of_the_old_glossary() {
     let mut found = Vec::new();
     for file in files_below(&repository().join("crates")) {
         if !file.ends_with("cli/tests/words.rs") {
@@ -80,14 +80,14 @@ fn comments_use_the_words_of_the_field() {
 }
 
 #[test]
-fn the_map_is_short() {
+fn architecture_md_has_at_most_2000_words() {
     let words = read(&repository().join("ARCHITECTURE.md")).split_whitespace().count();
     assert!(words <= 2000, "ARCHITECTURE.md has {words} words");
 }
 
 /// Modules and tests that ARCHITECTURE.md and the design pages name are there.
 #[test]
-fn the_map_names_modules_and_tests_that_there_are() {
+fn modules_and_tests_named_in_architecture_pages_exist() {
     let mut missing = Vec::new();
     let all_sources: Vec<String> =
         files_below(&repository().join("crates")).iter().map(|it| read(it)).collect();
@@ -136,7 +136,7 @@ fn the_map_names_modules_and_tests_that_there_are() {
 
 /// The head of `hypervisor::switch` has a table of its modules, which is complete.
 #[test]
-fn the_head_of_the_switch_names_all_its_modules() {
+fn the_head_of_switch_rs_lists_all_modules_of_switch() {
     let source = read(&repository().join("crates/hypervisor/src/switch.rs"));
     let rows = source.lines().filter_map(|line| line.strip_prefix("//! |")?.split('|').nth(1));
     let named: Vec<&str> = rows.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();

@@ -217,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_is_small() {
+    fn a_refused_result_has_at_most_12_bytes() {
         assert!(size_of::<Result<(), Refused>>() <= 12);
     }
 }

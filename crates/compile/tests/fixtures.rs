@@ -61,7 +61,7 @@ fn an_output_to_a_whole_edge_port_names_the_physical_port() {
 }
 
 #[test]
-fn an_output_to_a_link_puts_its_label_on() {
+fn an_output_to_a_link_adds_the_vlan_label_of_the_link() {
     network("in_port=1", &[Do::Output(10)])
         .becomes(Wire::V13, "metadata=1@1 -> push_vlan,set_vlan:2001,output:5,pop_vlan")
         // A frame has room for one tag there, so tagged frames do not match the rule.
@@ -69,7 +69,7 @@ fn an_output_to_a_link_puts_its_label_on() {
 }
 
 #[test]
-fn an_output_to_a_hairpin_port_is_written_for_each_port_of_entry() {
+fn an_output_to_a_hairpin_port_has_a_rule_for_each_ingress_port() {
     network("", &[Do::Output(11)]).becomes(
         Wire::V13,
         "metadata=1@1 -> push_vlan,set_vlan:2107,output:6,pop_vlan
@@ -85,14 +85,14 @@ fn an_output_to_a_hairpin_port_is_written_for_each_port_of_entry() {
 }
 
 #[test]
-fn in_port_sends_back_by_the_way_that_a_packet_came() {
+fn output_to_in_port_sends_a_packet_back_with_the_label_of_the_link() {
     network("in_port=10", &[Do::InPort])
         .becomes(Wire::V13, "in_port=5 metadata=1@10 -> push_vlan,set_vlan:2001,IN_PORT,pop_vlan")
         .becomes(Wire::V10, "in_port=5,dl_vlan=2002 -> mod_vlan_vid:2001,IN_PORT");
 }
 
 #[test]
-fn a_shared_edge_port_gets_frames_for_the_tenants_hosts_only() {
+fn a_shared_edge_port_gets_only_frames_for_hosts_of_the_tenant() {
     let known = "in_port=1,dl_dst=00:00:00:00:00:71";
     network(known, &[Do::Output(7)])
         .becomes(Wire::V13, "dl_dst=…71 metadata=1@1 -> output:4")
@@ -107,7 +107,7 @@ fn a_shared_edge_port_gets_frames_for_the_tenants_hosts_only() {
 }
 
 #[test]
-fn a_flood_goes_to_all_other_ports_and_to_shared_ones_by_the_last_table() {
+fn a_flood_outputs_to_all_links_and_edge_ports_except_the_ingress_port() {
     network("in_port=1,dl_dst=ff:ff:ff:ff:ff:ff", &[Do::Flood]).becomes(
         Wire::V10,
         "in_port=3,vlan_tci=0x0000,dl_dst=ff:ff:ff:ff:ff:ff -> \
@@ -124,7 +124,7 @@ fn a_flood_goes_to_all_other_ports_and_to_shared_ones_by_the_last_table() {
 }
 
 #[test]
-fn what_only_the_headers_say_on_1_0_stays_on_a_packet_for_the_controller() {
+fn a_packet_to_the_controller_keeps_the_vlan_label_of_the_link_on_1_0() {
     network("in_port=10,ip", &[Do::SetDestination(1), Do::Controller])
         .becomes(Wire::V13, "ip metadata=1@10 -> set_field:…01->eth_dst,CONTROLLER:110")
         .becomes(Wire::V10, "ip,in_port=5,dl_vlan=2002 -> mod_dl_dst:…01,CONTROLLER:110");
@@ -133,7 +133,7 @@ fn what_only_the_headers_say_on_1_0_stays_on_a_packet_for_the_controller() {
 }
 
 #[test]
-fn ports_that_a_network_has_not_are_refused() {
+fn ports_outside_the_network_are_refused() {
     for wire in BOTH {
         network("", &[Do::Output(99)]).refuses(wire, error::v13::BAD_ACTION_BAD_OUT_PORT);
         network("in_port=1", &[Do::PopVlan, Do::Output(3)])
@@ -144,7 +144,7 @@ fn ports_that_a_network_has_not_are_refused() {
 }
 
 #[test]
-fn a_slice_of_1_0_has_a_rule_for_each_flowspace_entry() {
+fn an_entry_of_a_slice_on_1_0_has_a_rule_for_each_flowspace_entry() {
     slice("tcp", &[Do::Output(2)]).becomes(Wire::V13, "tcp metadata=1 -> output:2").becomes(
         Wire::V10,
         "tcp,nw_src=10.1.0.0/16 -> output:2
@@ -153,7 +153,7 @@ fn a_slice_of_1_0_has_a_rule_for_each_flowspace_entry() {
 }
 
 #[test]
-fn packets_of_a_slice_stay_inside() {
+fn entries_with_packets_outside_the_slice_are_refused() {
     for wire in BOTH {
         slice("ip,nw_src=10.1.0.0/16", &[Do::SetSource(0x0a01_0005), Do::Output(2)]).accepts(wire);
         slice("ip,nw_src=10.1.0.0/16", &[Do::SetSource(0x0a02_0005), Do::Output(2)])
@@ -164,7 +164,7 @@ fn packets_of_a_slice_stay_inside() {
 }
 
 #[test]
-fn a_group_is_named_by_the_instance_for_the_port_of_entry() {
+fn a_group_action_names_the_group_instance_of_the_ingress_port() {
     network("", &[Do::Group(1)]).becomes(
         Wire::V13,
         "metadata=1@1 -> group:20
@@ -179,7 +179,7 @@ fn a_group_is_named_by_the_instance_for_the_port_of_entry() {
 }
 
 #[test]
-fn a_bucket_needs_an_instance_for_each_port_that_shares_its_physical_port() {
+fn a_group_has_an_instance_for_each_port_on_the_physical_output_port() {
     let (tenant, network) = (Groups::default(), Network::new(&member(), BTreeMap::new()));
     let cx = context(Wire::V13, Space::Network(&network), &tenant);
     let mut actions = Vec::new();
@@ -209,7 +209,7 @@ fn a_bucket_needs_an_instance_for_each_port_that_shares_its_physical_port() {
 }
 
 #[test]
-fn a_packet_out_enters_the_tables_with_the_label_of_its_port() {
+fn a_packet_out_to_the_tables_gets_the_vlan_label_of_the_in_port() {
     let (tenant, network) = (Groups::default(), Network::new(&member(), BTreeMap::new()));
     for (wire, wanted) in [
         (Wire::V10, "-> mod_vlan_vid:2002,TABLE"),

@@ -221,7 +221,7 @@ mod tests {
         "[[switches]]\ndpid = \"1\"\n[[switches]]\ndpid = \"2\"\naddress = \"192.0.2.2\"\n";
 
     #[test]
-    fn once_switches_are_listed_others_are_turned_away() {
+    fn with_a_switch_list_unlisted_dpids_and_wrong_addresses_are_refused() {
         let here = Some(IpAddr::from([192, 0, 2, 2]));
         let there = Some(IpAddr::from([192, 0, 2, 3]));
         let mapped = Some(IpAddr::from([0, 0, 0, 0, 0, 0xffff, 0xc000, 0x0202]));
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pinned_switch_comes_by_tls_alone() {
+    fn a_pinned_switch_is_refused_without_tls() {
         let admission = admission("[[switches]]\ndpid = \"1\"\ncertificate = \"pin\"\n");
         let shown = PeerCertificate::new(b"any");
         assert_eq!(admission.judge(1, None, Some(&shown)), Ok(Standing::Pinned));
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fingerprint_opens_its_switch_and_no_other_certificate_does() {
+    fn a_switch_with_a_fingerprint_is_refused_with_another_certificate() {
         let (own, other) = (PeerCertificate::new(b"own"), PeerCertificate::new(b"other"));
         let text = format!("[[switches]]\ndpid = \"1\"\ncertificate = \"{}\"\n", own.fingerprint());
         let admission = admission(&text);
@@ -263,13 +263,13 @@ mod tests {
     }
 
     #[test]
-    fn unlisted_switches_share_64_mib() {
+    fn unlisted_switches_share_64_mib_of_memory() {
         let memory = Unlisted::default().memory();
         assert_eq!(format!("{memory:?}"), format!("{:?}", Pool::new(64 << 20)));
     }
 
     #[test]
-    fn unlisted_switches_are_bounded() {
+    fn the_number_of_unlisted_switches_is_bounded() {
         let none = admission("");
         assert_eq!(none.judge(7, None, None), Ok(Standing::Unlisted));
         let few = admission(&format!("[listen]\nunlisted = 2\n{LISTED}"));

@@ -357,7 +357,7 @@ mod tests {
 
     /// The default socket is made with its folder. Where nothing can be made, Weir serves without a socket.
     #[test]
-    fn the_default_socket_is_for_its_owner_and_group_if_it_can_be_made() {
+    fn the_default_rest_socket_has_mode_0660_and_is_omitted_after_an_error() {
         let folder = std::env::temp_dir().join(format!("weir-control-{}", std::process::id()));
         let path = folder.join("run/weir/api.sock");
         let (file, _listener) = socket(Some(&Socket::Possible(path.clone()))).unwrap().unwrap();

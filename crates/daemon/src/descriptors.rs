@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tenant_with_many_controllers_leaves_each_other_its_part() {
+    fn a_tenant_with_many_controllers_leaves_descriptors_for_other_tenants() {
         const TENANTS: usize = 10;
         let descriptors = Descriptors::new(1024);
         let part = descriptors.0.controllers / 2 / TENANTS as u64;
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn controllers_leave_room_for_switches_and_for_rest() {
+    fn controllers_leave_descriptors_for_switches_files_and_rest() {
         // The usual limit, with more controllers than descriptors: 60 switches with 20 tenants.
         let descriptors = Descriptors::new(1024);
         let switches: Vec<_> = (0..60).map_while(|_| descriptors.switch()).collect();
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_back_and_what_was_refused_counts_no_more() {
+    fn returned_and_refused_descriptors_are_not_counted() {
         let descriptors = Descriptors::new(64);
         let mut all: Vec<_> = (0..1000).map_while(|_| descriptors.switch()).collect();
         assert!(
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn the_soft_limit_is_the_hard_one_afterwards() {
+    fn the_soft_limit_of_descriptors_is_raised_to_the_hard_limit() {
         let limit = raise();
         let now = getrlimit(Resource::Nofile);
         assert_eq!(now.current.unwrap_or(MOST).min(MOST), limit);
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_limit_is_divided_too() {
+    fn a_small_limit_of_descriptors_is_divided_as_well() {
         for limit in [0, 1, 16, 64, 256] {
             let descriptors = Descriptors::new(limit);
             let (openflow, api) = (descriptors.0.openflow, descriptors.0.api);

@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_warning_begins_a_month_before_the_end_and_comes_once_a_day() {
+    fn a_certificate_warning_is_given_daily_from_30_days_before_expiry() {
         let (mut watch, end) = (Watch::default(), 1_000 * DAY);
         assert_eq!(watch.look(0, end), None, "there is none");
         let mut warnings = Vec::new();

@@ -83,7 +83,7 @@ mod tests {
     use std::process::{Command, Stdio};
 
     #[test]
-    fn the_same_authority_for_both_sides_is_refused() {
+    fn the_same_ca_for_switches_and_controllers_is_refused() {
         let folder = std::env::temp_dir().join(format!("weir-identity-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let make = |name: &str| {
@@ -100,7 +100,7 @@ mod tests {
         };
         let Ok(made) = make("weir") else {
             eprintln!(
-                "SKIPPED the_same_authority_for_both_sides_is_refused: openssl is not installed (Debian: openssl)"
+                "SKIPPED the_same_ca_for_switches_and_controllers_is_refused: openssl is not installed (Debian: openssl)"
             );
             return;
         };

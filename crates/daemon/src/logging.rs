@@ -146,7 +146,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_same_line_again_and_again_is_written_a_few_times_and_others_are_written() {
+    fn repeated_log_lines_are_limited_and_different_lines_are_written() {
         let text = logged_of(Format::Text, None, || {
             for number in 0..10_000 {
                 tracing::warn!(number, "too many");
@@ -164,7 +164,7 @@ pub(crate) mod tests {
 
     /// Ten seconds later one line for each kind says how many lines are absent, with the tenant and the words.
     #[test]
-    fn the_number_of_lines_that_were_left_out_is_logged() {
+    fn the_number_of_omitted_log_lines_is_logged_for_each_kind() {
         let limiter = Limiter::default();
         let text = logged_within(Format::Text, None, limiter.clone(), || {
             let began = Instant::now();
@@ -186,7 +186,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn text_and_json_say_the_same() {
+    fn text_and_json_logs_have_the_same_message_and_fields() {
         let text = logged(Format::Text, None);
         assert!(text.contains("INFO") && text.contains("a \"switch\" connected dpid=7"), "{text}");
         assert_eq!(text.lines().count(), 1, "{text}");
@@ -198,7 +198,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn weir_log_chooses_levels() {
+    fn the_weir_log_variable_selects_log_levels() {
         assert_eq!(logged(Format::Text, Some("debug")).lines().count(), 2);
         assert_eq!(logged(Format::Text, Some("error")), "");
         assert!(matches!(

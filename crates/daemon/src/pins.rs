@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_certificate_is_kept_until_its_pin_is_removed() {
+    fn the_first_certificate_is_pinned_until_the_pin_is_removed() {
         let store = Store::memory().unwrap();
         let pins = Pins::load(store.documents()).unwrap();
         let (first, other) = (certificate("first"), certificate("other"));
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn pins_are_bounded() {
+    fn the_number_of_pins_is_bounded() {
         let store = Store::memory().unwrap();
         let pins = Pins::load(store.documents()).unwrap();
         let first = certificate("first");
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_to_be_stored_is_stored_with_the_next_switch() {
+    fn after_a_failed_write_pins_are_stored_with_the_next_switch() {
         let store = Store::memory().unwrap();
         let pins = Pins::load(store.documents()).unwrap();
         let first = certificate("first");
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_of_pins_is_refused_whole() {
+    fn an_invalid_stored_pin_list_is_refused() {
         let one = |dpid: &str, certificate: &str| {
             format!(
                 r#"{{"format": 1, "pins": [{{"dpid": "{dpid}", "certificate": "{certificate}", "pinned_s": 0}}]}}"#

@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_switch_says_all_of_its_own() {
+    fn newly_reported_refused_ports_replace_the_earlier_ports_of_the_switch() {
         let refused = Refused::default();
         let [red, blue] = [TenantId(1), TenantId(2)];
         refused.set_ports(Dpid(1), vec![(red, 1), (blue, 1)]);

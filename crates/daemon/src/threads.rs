@@ -78,20 +78,20 @@ mod tests {
 
     #[test]
     #[allow(clippy::panic)]
-    fn a_panic_of_one_ends_the_process() {
+    fn a_panic_of_a_thread_ends_the_process() {
         if env::var_os(PANICS).is_some() {
             return Thread::start("panics", Priority::Normal, || panic!("as it has to"))
                 .unwrap()
                 .join();
         }
         let mut again = Command::new(env::current_exe().unwrap());
-        again.args(["--exact", "threads::tests::a_panic_of_one_ends_the_process"]);
+        again.args(["--exact", "threads::tests::a_panic_of_a_thread_ends_the_process"]);
         let output = again.env(PANICS, "1").output().unwrap();
         assert_eq!(output.status.signal(), Some(SIGABRT), "{output:?}");
     }
 
     #[test]
-    fn a_low_priority_is_of_the_thread_and_of_its_children_alone() {
+    fn low_priority_applies_only_to_the_thread_and_to_child_threads() {
         let before = getpriority_process(None).unwrap();
         let (sender, receiver) = std::sync::mpsc::channel();
         let start = |priority| {

@@ -65,7 +65,7 @@ fn ends(path: &str) -> bool {
 }
 
 #[test]
-fn a_tenant_sees_its_own_and_nothing_of_others() {
+fn a_tenant_account_sees_no_data_of_another_tenant() {
     let scene = Scene::with(folder("tenant"), TENANTS, false);
     let registry = scene.daemon.as_ref().unwrap().metrics();
     let switch = registry.switch(1, 4);
@@ -138,7 +138,7 @@ fn a_tenant_sees_its_own_and_nothing_of_others() {
 }
 
 #[test]
-fn a_tenant_changes_its_own_network_and_no_port_of_anothers() {
+fn a_tenant_account_changes_only_own_networks_within_ports_and_maxima() {
     let text =
         TENANTS.replacen("[tenants.network]", "maxima = { ports = 3, edges = [\"1 port 2\", \"1 port 3\", \"1 port 4\", \"1 port 7\"] }\n[tenants.network]", 1);
     let scene = Scene::with(folder("changes"), &text, false);
@@ -182,7 +182,7 @@ fn a_tenant_changes_its_own_network_and_no_port_of_anothers() {
 }
 
 #[test]
-fn each_role_may_do_what_its_column_says() {
+fn admin_operator_and_metrics_roles_have_the_expected_rights() {
     let scene = Scene::with(folder("roles"), TENANTS, false);
     for (role, changes, tokens, networks, metrics) in [
         ("admin", 200, 200, 200, 200),
@@ -208,7 +208,7 @@ fn each_role_may_do_what_its_column_says() {
 }
 
 #[test]
-fn where_accounts_are_needed_strangers_get_no_answer_but_401() {
+fn requests_without_a_valid_account_get_401_when_accounts_are_required() {
     let text = format!("{TENANTS}[api]\nloopback = \"accounts\"\n");
     let scene = Scene::with(folder("strangers"), &text, false);
     let operations: Vec<_> = operations(&scene, "quokka");
@@ -237,7 +237,7 @@ fn where_accounts_are_needed_strangers_get_no_answer_but_401() {
 
 /// Each address may be wrong 100 times at once, and 20 times in each second; who has an account is served meanwhile.
 #[test]
-fn wrong_tokens_of_an_address_are_bounded() {
+fn requests_with_wrong_tokens_are_limited_per_address() {
     let scene = Scene::with(folder("wrong"), TENANTS, false);
     let right = token(&scene, "operator", None);
     let ask = |token: &str| scene.ask_as(token, "GET", "/api/v1/tenants", "");
@@ -264,7 +264,7 @@ fn wrong_tokens_of_an_address_are_bounded() {
 
 /// Two tokens of one tenant have eight listeners to all of the tenant's events together; another tenant has its own.
 #[test]
-fn a_tenants_accounts_have_eight_listeners_together() {
+fn accounts_of_a_tenant_share_a_limit_of_eight_event_listeners() {
     let scene = Scene::with(folder("listeners"), TENANTS, false);
     let tenant = |name| token(&scene, "tenant", Some(name));
     let (first, second, other) = (tenant("quokka"), tenant("quokka"), tenant("walrus"));
@@ -289,7 +289,7 @@ fn a_tenants_accounts_have_eight_listeners_together() {
 }
 
 #[test]
-fn requests_of_an_account_are_bounded_in_a_second() {
+fn requests_of_an_account_are_limited_per_second() {
     let text = format!("{TENANTS}[api]\nrequests = 1\n");
     let scene = Scene::with(folder("rate"), &text, false);
     let tenant = || token(&scene, "tenant", Some("quokka"));
@@ -314,7 +314,7 @@ fn requests_of_an_account_are_bounded_in_a_second() {
 
 /// The limit is for one account; other accounts have their own limit.
 #[test]
-fn traces_of_an_account_are_bounded_in_a_second() {
+fn traces_of_an_account_are_limited_per_second() {
     let text = format!("{TENANTS}[api]\nrequests = 1000\n");
     let scene = Scene::with(folder("traces"), &text, false);
     let tenant = || token(&scene, "tenant", Some("quokka"));
@@ -342,7 +342,7 @@ fn traces_of_an_account_are_bounded_in_a_second() {
 }
 
 #[test]
-fn changes_are_written_down_in_the_order_of_the_store() {
+fn changes_are_written_to_the_audit_log_in_order_without_token_secrets() {
     let text =
         TENANTS.replacen("[tenants.network]", "maxima = { edges = [\"1\"] }\n[tenants.network]", 1);
     let scene = Scene::with(folder("audit"), &text, false);
@@ -390,14 +390,14 @@ fn certificates(folder: &Path, authority: &str, names: &[&str]) -> bool {
 }
 
 #[test]
-fn over_tls_an_account_is_asked_for_and_a_certificate_may_be_one() {
+fn over_tls_an_account_is_required_and_a_certificate_can_be_an_account() {
     let folder = folder("tls");
     let made = certificates(&folder, "ca", &["weir"])
         && certificates(&folder, "clients", &["alice", "bob"])
         && certificates(&folder, "strangers", &["mallory"]);
     if !made {
         eprintln!(
-            "SKIPPED over_tls_an_account_is_asked_for_and_a_certificate_may_be_one: openssl is not installed (Debian: openssl)"
+            "SKIPPED over_tls_an_account_is_required_and_a_certificate_can_be_an_account: openssl is not installed (Debian: openssl)"
         );
         return;
     }
@@ -442,11 +442,11 @@ fn over_tls_an_account_is_asked_for_and_a_certificate_may_be_one() {
 }
 
 #[test]
-fn a_revoked_token_ends_its_events_and_who_begins_no_tls_is_cut_off() {
+fn a_revoked_token_ends_events_and_silent_tls_connections_are_closed() {
     let folder = folder("cut");
     if !certificates(&folder, "ca", &["weir"]) {
         eprintln!(
-            "SKIPPED a_revoked_token_ends_its_events_and_who_begins_no_tls_is_cut_off: openssl is not installed (Debian: openssl)"
+            "SKIPPED a_revoked_token_ends_events_and_silent_tls_connections_are_closed: openssl is not installed (Debian: openssl)"
         );
         return;
     }
@@ -503,8 +503,8 @@ fn on_a_small_disk(test: &str, megabytes: u32) -> Option<PathBuf> {
 }
 
 #[test]
-fn on_a_full_disk_no_token_is_made_and_that_is_said() {
-    let test = "on_a_full_disk_no_token_is_made_and_that_is_said";
+fn on_a_full_disk_a_new_token_is_refused() {
+    let test = "on_a_full_disk_a_new_token_is_refused";
     let Some(folder) = on_a_small_disk(test, 24) else { return };
     let scene = Scene::with(folder.clone(), TENANTS, false);
     let before = token(&scene, "operator", None);

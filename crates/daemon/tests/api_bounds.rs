@@ -41,7 +41,7 @@ fn refused(scene: &Scene, why: ApiRefusal) -> u64 {
 }
 
 #[test]
-fn those_who_listen_to_events_are_bounded_and_others_are_served() {
+fn event_listeners_are_bounded_and_other_requests_are_answered() {
     let mut scene = Scene::new("listeners");
     let names: Vec<String> = (0..10).map(|number| format!("tenant{number}")).collect();
     let tenants = names.iter().map(|name| {
@@ -75,7 +75,7 @@ fn those_who_listen_to_events_are_bounded_and_others_are_served() {
 }
 
 #[test]
-fn of_ten_thousand_viewers_those_that_there_is_room_for_are_served() {
+fn of_10000_event_viewers_64_are_served_and_the_rest_get_503() {
     let scene = Scene::new("viewers");
     let mut viewers = Vec::new();
     let mut refused_viewers = 0;
@@ -93,7 +93,7 @@ fn of_ten_thousand_viewers_those_that_there_is_room_for_are_served() {
 }
 
 #[test]
-fn unfinished_bodies_take_a_bounded_memory_and_small_changes_go_on() {
+fn unfinished_request_bodies_use_bounded_memory_and_small_changes_succeed() {
     const MIB: usize = 1 << 20;
     let scene = Scene::new("bodies");
     let part = vec![b' '; 8 * MIB];
@@ -117,7 +117,7 @@ fn unfinished_bodies_take_a_bounded_memory_and_small_changes_go_on() {
 }
 
 #[test]
-fn changes_are_taken_by_the_socket_and_not_by_tcp_unless_configured() {
+fn changes_are_accepted_by_the_socket_and_refused_by_read_only_tcp() {
     let mut scene = Scene::new("socket");
     scene.restart_for_reading();
     let change = "[{\"stop\": \"network\"}]";

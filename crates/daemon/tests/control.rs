@@ -161,7 +161,7 @@ fn wait(what: &str, done: impl Fn() -> bool) {
 }
 
 #[test]
-fn every_path_answers() {
+fn rest_answers_requests_for_health_metrics_tenants_and_switches() {
     let _turn = turn();
     let scene = Scene::new("paths", http::Limits::default());
     let switch = scene.metrics.switch(10, 4);
@@ -230,7 +230,7 @@ fn every_path_answers() {
 }
 
 #[test]
-fn clients_that_misbehave_are_cut_off() {
+fn slow_and_invalid_http_clients_are_disconnected() {
     let _turn = turn();
     let brief = Duration::from_millis(150);
     let limits = http::Limits {
@@ -274,7 +274,7 @@ fn clients_that_misbehave_are_cut_off() {
 }
 
 #[test]
-fn half_sent_requests_and_idle_connections_keep_nobody_out() {
+fn half_sent_requests_and_idle_connections_do_not_block_new_clients() {
     let _turn = turn();
     let long = Duration::from_secs(3600);
     let limits = http::Limits { connections: 8, header: long, request: long, connection: long };
@@ -296,14 +296,14 @@ fn half_sent_requests_and_idle_connections_keep_nobody_out() {
 }
 
 #[test]
-fn a_connection_has_the_bounds_that_the_security_page_states() {
+fn http_limits_are_as_the_security_page_says() {
     let limits = http::Limits::default();
     let seconds = [limits.header, limits.request].map(|limit| limit.as_secs());
     assert_eq!((limits.connections, seconds), (256, [10, 30]));
 }
 
 #[test]
-fn who_does_not_take_the_answer_is_cut_off() {
+fn an_http_client_that_does_not_read_the_answer_is_disconnected() {
     let _turn = turn();
     // On a busy machine the thread that answers, which has a low priority, may need seconds for the other requests.
     let limits = http::Limits { request: Duration::from_secs(10), ..http::Limits::default() };
@@ -331,7 +331,7 @@ fn who_does_not_take_the_answer_is_cut_off() {
 }
 
 #[test]
-fn a_changed_file_and_sighup_reload_and_sigterm_ends() {
+fn a_changed_file_and_sighup_reload_and_sigterm_terminates() {
     let _turn = turn();
     let scene = Scene::new("signals", http::Limits::default());
     let file = scene.folder.join("weir.toml");
@@ -358,7 +358,7 @@ fn a_changed_file_and_sighup_reload_and_sigterm_ends() {
 
 /// The whole as in `weir serve`: a real daemon with a store, its health, its reload, its end.
 #[test]
-fn a_whole_daemon_is_healthy_reloads_and_ends() {
+fn a_complete_daemon_reports_health_reloads_and_stops() {
     let _turn = turn();
     let folder = std::env::temp_dir().join(format!("weir-control-whole-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
@@ -422,7 +422,7 @@ fn a_whole_daemon_is_healthy_reloads_and_ends() {
 }
 
 #[test]
-fn an_address_in_use_is_an_error_at_once() {
+fn a_rest_address_in_use_is_an_error_at_start() {
     let _turn = turn();
     let scene = Scene::new("in-use", http::Limits::default());
     let current = Current::new(Config::parse("x", "").unwrap());
@@ -453,7 +453,7 @@ fn an_address_in_use_is_an_error_at_once() {
 }
 
 #[test]
-fn stopping_lets_the_request_at_hand_finish() {
+fn a_stop_lets_the_current_request_finish() {
     let _turn = turn();
     let scene = Scene::new("stop", http::Limits::default());
     let mut stream = scene.connect();

@@ -9,7 +9,7 @@ use std::path::Path;
 const TIMES: [&str; 2] = ["?delay", "?begun.elapsed()"];
 
 #[test]
-fn log_lines_name_things_as_people_do() {
+fn log_fields_have_names_and_values_for_operators() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let folders = ["daemon/src", "channel/src", "hypervisor/src", "cli/src"];
     let mut lines = Vec::new();
@@ -55,7 +55,7 @@ fn collect(folder: &Path, lines: &mut Vec<String>) {
 }
 
 #[test]
-fn what_people_do_not_write_is_found() {
+fn log_fields_for_programmers_are_found_by_the_check() {
     for fields in ["dpid,", "peer = ?source, ", "?peer,", "version = established.version.0,"] {
         assert!(wrong(fields).is_some(), "{fields}");
     }

@@ -19,7 +19,7 @@ fn green() -> Value {
 }
 
 #[test]
-fn a_request_is_done_whole_or_not_at_all() {
+fn a_network_request_is_applied_completely_or_refused_without_a_change() {
     let scene = Scene::new("whole");
     let red = scene.network("red").unwrap();
     assert_eq!(red["ports"].as_array().map(Vec::len), Some(3));
@@ -91,7 +91,7 @@ fn a_request_is_done_whole_or_not_at_all() {
 }
 
 #[test]
-fn a_page_in_a_browser_cannot_change_anything() {
+fn changes_with_a_foreign_host_or_another_content_type_are_refused() {
     let scene = Scene::new("browser");
     let api = scene.api();
     for (header, status) in [
@@ -110,7 +110,7 @@ fn a_page_in_a_browser_cannot_change_anything() {
 }
 
 #[test]
-fn changes_outlive_a_restart_until_the_file_says_something_else() {
+fn network_changes_survive_a_restart_until_the_configured_network_changes() {
     let mut scene = Scene::new("restart");
     assert_eq!(scene.ask("PUT", "/api/v1/networks/green", Some(green())).0, 200);
     assert_eq!(scene.ask("DELETE", "/api/v1/networks/red", None).0, 200);
@@ -130,7 +130,7 @@ fn changes_outlive_a_restart_until_the_file_says_something_else() {
 }
 
 #[test]
-fn at_the_start_the_file_wins_over_what_contradicts_it() {
+fn at_start_the_file_takes_precedence_over_contradicting_network_changes() {
     let mut scene = Scene::new("contradiction");
     let port = json!([{ "put-port": { "switch": "0xa1", "number": 7, "at": "1 port 7" } }]);
     assert_eq!(scene.ask("POST", "/api/v1/networks/red/changes", Some(port)).0, 200);
@@ -175,7 +175,7 @@ fn set_aside(scene: &Scene) -> Value {
 }
 
 #[test]
-fn a_host_keeps_the_address_that_it_was_given() {
+fn a_host_keeps_the_assigned_address_after_a_restart() {
     let mut scene = Scene::new("addresses");
     let changes = "/api/v1/networks/red/changes";
     let host = |last: u8| json!({ "mac": format!("02:00:00:00:00:0{last}"), "at": "0xa1 port 1" });

@@ -151,7 +151,7 @@ const ASKED: &[(&str, &str, &str, u16, bool)] = &[
 ];
 
 #[test]
-fn the_document_says_what_is_asked_and_answered() {
+fn requests_and_answers_match_the_schemas_of_the_openapi_document() {
     let tenants = TENANTS.replace(
         "name = \"blue\"\n",
         "name = \"blue\"\nlabels = \"rest\"\nlimits = { packet_out = 50 }\n\
@@ -274,7 +274,7 @@ fn connect_switch(scene: &Scene, dpid: u64) -> TcpStream {
 }
 
 #[test]
-fn the_document_says_every_path() {
+fn the_openapi_document_has_exactly_the_paths_of_the_routes() {
     let scene = Scene::new("openapi");
     let (status, document) = scene.ask("GET", "/api/v1/openapi.json", None);
     assert_eq!(status, 200);
@@ -304,7 +304,7 @@ fn the_document_says_every_path() {
 }
 
 #[test]
-fn the_examples_of_the_document_are_what_it_describes() {
+fn examples_in_the_openapi_document_match_the_schemas() {
     let scene = Scene::new("examples");
     let document = scene.ask("GET", "/api/v1/openapi.json", None).1;
     let mut checked = 0;

@@ -19,7 +19,7 @@ use rest::Scene;
 const FILES: usize = 220_000;
 
 #[test]
-fn each_file_comes_compressed_and_guarded_and_only_once() {
+fn page_files_are_compressed_have_security_headers_and_an_etag() {
     let scene = Scene::new("page");
     let mut sum = 0;
     for (path, kind) in files() {
@@ -45,7 +45,7 @@ fn each_file_comes_compressed_and_guarded_and_only_once() {
 /// Inline scripts, handlers, styles and external resources would be refused by the browser; markup from text is how names
 /// become markup.
 #[test]
-fn the_pages_own_files_bring_no_code_in_text_and_nothing_from_elsewhere() {
+fn page_files_have_no_inline_code_and_no_external_resources() {
     for (name, text) in own() {
         for forbidden in [
             "innerHTML",
@@ -71,7 +71,7 @@ fn the_pages_own_files_bring_no_code_in_text_and_nothing_from_elsewhere() {
 
 /// All requests of the scripts are in the OpenAPI document.
 #[test]
-fn the_page_asks_for_what_the_document_describes() {
+fn requests_of_the_page_scripts_are_in_the_openapi_document() {
     let scene = Scene::new("page-document");
     let document = scene.ask("GET", "/api/v1/openapi.json", None).1;
     let said: BTreeSet<String> = document["paths"]
@@ -99,7 +99,7 @@ fn the_page_asks_for_what_the_document_describes() {
 }
 
 #[test]
-fn events_have_the_summary_at_once_and_again_for_many_viewers() {
+fn event_viewers_get_summaries_repeatedly_and_are_limited_to_64() {
     let scene = Scene::new("events");
     let mut viewers: Vec<_> = (0..50).map(|_| events(scene.api())).collect();
     for viewer in &mut viewers {

@@ -22,7 +22,7 @@ const IN_FLIGHT: u64 = 8;
 const LONG: Duration = Duration::from_secs(60);
 
 #[test]
-fn everything_acknowledged_survives_sigkill() {
+fn acknowledged_batches_survive_sigkill() {
     for (round, sync, acknowledged) in
         [(0, "100", 40), (1, "100", 700), (2, "60000", 333), (3, "always", 25), (4, "100", 5_000)]
     {
@@ -44,7 +44,7 @@ fn everything_acknowledged_survives_sigkill() {
 }
 
 #[test]
-fn a_full_disk_is_reported_and_loses_nothing() {
+fn a_file_size_limit_is_reported_and_no_acknowledged_batch_is_lost() {
     let folder = Folder::new("full");
     // A limit on file size replaces the full disk: the same system calls fail, with another error.
     let script = "ulimit -f 3000; trap '' XFSZ; exec \"$0\" \"$@\"";
@@ -66,10 +66,12 @@ fn a_full_disk_is_reported_and_loses_nothing() {
 /// On a file system of 40 MB that only this process sees.
 #[test]
 #[allow(clippy::print_stderr, reason = "what is skipped is said loudly")]
-fn a_full_disk_is_reported_loses_nothing_and_passes() {
+fn after_a_full_disk_storing_continues_and_no_acknowledged_batch_is_lost() {
     let mut probe = Command::new("unshare");
     if !probe.args(["-m", "true"]).stderr(Stdio::null()).status().is_ok_and(|it| it.success()) {
-        eprintln!("SKIPPED a_full_disk_is_reported_loses_nothing_and_passes: root is needed");
+        eprintln!(
+            "SKIPPED after_a_full_disk_storing_continues_and_no_acknowledged_batch_is_lost: root is needed"
+        );
         return;
     }
     let (mount, copied) = (Folder::new("small"), Folder::new("small-copied"));
@@ -126,7 +128,7 @@ fn a_full_disk_is_reported_loses_nothing_and_passes() {
 }
 
 #[test]
-fn a_second_process_gets_an_error_with_the_process_that_holds_the_directory() {
+fn a_second_process_on_a_state_folder_is_refused_with_the_first_process_id() {
     let folder = Folder::new("lock");
     let mut child = writer(folder.path(), &["100", "1000000", "1", "1000"]);
     let mut line = String::new();

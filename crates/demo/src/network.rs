@@ -214,7 +214,7 @@ mod tests {
     use super::without_cookie;
 
     #[test]
-    fn cookies_are_left_out() {
+    fn cookies_are_removed_from_the_text_of_rules() {
         for (line, expected) in [
             (" cookie=0x1, priority=5,in_port=1 actions=drop", "priority=5,in_port=1 actions=drop"),
             (" priority=5 actions=drop", "priority=5 actions=drop"),

@@ -134,7 +134,7 @@ mod tests {
     use super::wrapped;
 
     #[test]
-    fn long_lines_are_broken_where_they_may_be() {
+    fn long_lines_are_broken_at_spaces_and_commas() {
         for (text, expected) in [
             ("a,b c", &["a,b c"] as &[&str]),
             ("aaaa,bbbb,cccc", &["aaaa,bbbb,", "  cccc"]),

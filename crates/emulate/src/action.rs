@@ -220,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_action_set_keeps_one_of_a_kind_in_the_order_of_the_specification() {
+    fn an_action_set_keeps_the_last_action_of_each_type_in_spec_order() {
         let mut set = ActionSet::default();
         let output = |port| Action::Output { port, max_len: 0 };
         for action in [

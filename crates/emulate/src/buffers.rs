@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_is_valid_once_and_gives_way_to_newer_packets() {
+    fn a_buffer_id_is_valid_once_and_old_buffers_are_overwritten() {
         let mut buffers = Buffers::new(2);
         let first = buffers.store(1, b"one").unwrap();
         let second = buffers.store(2, b"two").unwrap();
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_switch_without_buffers_stores_nothing() {
+    fn a_switch_without_buffers_stores_no_packet() {
         assert_eq!(Buffers::new(0).store(1, b"x"), None);
     }
 }

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_chooses_its_buckets() {
+    fn each_group_type_selects_the_right_buckets() {
         let buckets = || vec![bucket(1, 1, Action::PopVlan), bucket(3, 2, Action::PopVlan)];
         let mut groups = Groups::default();
         let kinds =
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn loops_and_references_are_seen() {
+    fn group_loops_are_detected_and_references_are_counted() {
         let mut groups = Groups::default();
         groups.insert(1, group(GroupKind::All, vec![bucket(1, port::ANY, Action::Group(2))]));
         groups.insert(2, group(GroupKind::All, vec![bucket(1, port::ANY, Action::PopVlan)]));

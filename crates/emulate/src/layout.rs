@@ -231,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts() {
+    fn layout_texts_are_parsed_and_printed_or_refused() {
         for text in ["leafspine,2,1", "linear,1", "ring,3"] {
             assert_eq!(text.parse::<Layout>().unwrap().to_string(), text);
         }
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn shapes() {
+    fn layouts_have_the_expected_switches_links_and_paths() {
         check("linear,1", 0, &[(1, 1, 2)]);
         check("linear,3", 2, &[(1, 1, 2), (2, 2, 3), (3, 2, 1)]);
         check("ring,4", 4, &[(1, 1, 2), (2, 2, 3), (3, 2, 1)]);
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn another_way_is_found_when_a_link_is_down() {
+    fn a_different_path_is_found_when_a_link_is_down() {
         let mut network = "ring,4".parse::<Layout>().unwrap().build(|_| {});
         network.set_link_up(Point { switch: SwitchIndex(0), port: 2 }, false);
         let path = network.shortest_path(Layout::NEAR, Layout::FAR).unwrap();
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn growing_keeps_the_shape() {
+    fn a_layout_with_another_switch_count_keeps_the_topology_type() {
         for (text, switches, grown) in [
             ("leafspine,2,2", 10, "leafspine,8,2"),
             ("linear,2", 5, "linear,5"),

@@ -127,7 +127,7 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     #[test]
-    fn a_packet_meter_passes_its_rate_and_burst() {
+    fn a_packet_meter_passes_packets_up_to_rate_plus_burst() {
         let band = Band::new(BandKind::Drop, 100, 10);
         let mut meter = Meter::new(0, FLAG_PACKETS | FLAG_BURST, vec![band]);
         let passed = (0..1000).filter(|i| meter.apply(i * MS, 64) == Verdict::Pass).count();
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn the_highest_exceeded_rate_decides() {
+    fn the_meter_band_with_the_highest_exceeded_rate_is_applied() {
         let low = Band::new(BandKind::DscpRemark(1), 1, 1);
         let high = Band::new(BandKind::Drop, 2, 2);
         let mut meter = Meter::new(0, FLAG_PACKETS | FLAG_BURST, vec![low, high]);

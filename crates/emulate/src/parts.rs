@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_is_split_where_a_message_is_full() {
+    fn a_statistics_reply_is_split_when_a_message_is_full() {
         assert_eq!(parts_of(96, 0, usize::MAX), [(0, 0)], "an empty reply is a reply");
         assert_eq!(parts_of(96, 2, usize::MAX), [(192, 0)]);
         assert_eq!(parts_of(30_000, 3, usize::MAX), [(60_000, 1), (30_000, 0)]);

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_served_one_after_another_however_late_the_caller_wakes() {
+    fn messages_are_served_in_sequence_also_when_the_caller_wakes_late() {
         let arrivals = [0, 0, 10, 1000];
         let expected = vec![125, 250, 375, 1125];
         assert_eq!(done_times(&arrivals, 0..=2000), (expected.clone(), 500));
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_serves_at_once_until_it_is_empty() {
+    fn a_token_bucket_serves_messages_at_once_until_empty() {
         let mut cpu = Cpu::with_bucket(ServiceTime { default: 100, by_type: vec![] }, 3);
         let mut served = |arrival| {
             cpu.begin(arrival, 0);
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_type_can_have_its_own_time() {
+    fn a_message_type_can_have_a_separate_service_time() {
         let mut cpu = Cpu::new(ServiceTime { default: 125, by_type: vec![(7, 1000)] });
         cpu.begin(50, 7);
         assert_eq!((cpu.done_at(), cpu.finish(1049)), (Some(1050), None));

@@ -103,7 +103,7 @@ mod tests {
     use openflow::{Version, VersionSet};
 
     #[test]
-    fn answers_come_when_their_service_is_over() {
+    fn a_slow_switch_replies_after_the_service_time_of_each_message() {
         let mut out = Vec::new();
         let mut switch = Switch::new(Config::new(1, 1));
         switch.connect(&mut out);

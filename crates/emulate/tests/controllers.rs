@@ -83,7 +83,7 @@ impl Pair {
 const LEARNING: Behaviour = Behaviour::LearningSwitch { idle_timeout: 60 };
 
 #[test]
-fn a_learning_switch_learns() {
+fn a_learning_switch_installs_entries_for_both_directions() {
     for version in [Version::V1_0, Version::V1_3] {
         let mut pair = Pair::new(Network::linear(3, |_| {}), LEARNING, version);
         let before = pair.network.switches().map(|(_, s)| s.flow_count()).sum::<usize>();
@@ -103,7 +103,7 @@ fn a_learning_switch_learns() {
 }
 
 #[test]
-fn a_hub_floods_a_reflector_reflects_and_the_silent_are_silent() {
+fn hub_floods_reflector_returns_packets_and_silent_controller_sends_none() {
     for version in [Version::V1_0, Version::V1_3] {
         let frame = path(1, 9).udp(1, 2, b"");
         let run =
@@ -115,7 +115,7 @@ fn a_hub_floods_a_reflector_reflects_and_the_silent_are_silent() {
 }
 
 #[test]
-fn a_storm_keeps_its_rate() {
+fn a_message_storm_keeps_the_configured_rate() {
     let mut frame = Vec::new();
     openflow::v10::Message::BarrierRequest.write(0, &mut frame).unwrap();
     let storm = Behaviour::Storm { frame: frame.clone(), per_second: 1000 };
@@ -132,7 +132,7 @@ fn a_storm_keeps_its_rate() {
 }
 
 #[test]
-fn every_malformed_message_is_refused_or_ignored_and_the_switch_goes_on() {
+fn malformed_messages_are_refused_or_ignored_without_disconnect() {
     for version in [Version::V1_0, Version::V1_3] {
         let mut pair = Pair::new(Network::single(1, |_| {}), Behaviour::Silent, version);
         let switch = SwitchIndex(0);
@@ -181,7 +181,7 @@ fn over_sockets_two_hosts_ping_through_a_learning_switch() {
 }
 
 #[test]
-fn one_that_never_reads_does_not_stop_the_switch() {
+fn a_switch_connects_to_a_controller_that_never_reads() {
     let controller = ControllerRunner::new(Behaviour::Silent)
         .manner(Manner::NeverReads)
         .start("tcp:127.0.0.1:0".parse().unwrap())

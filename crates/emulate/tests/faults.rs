@@ -40,7 +40,7 @@ fn heard(peer: &mut Peer) -> Vec<(u8, u32)> {
 }
 
 #[test]
-fn barriers_lie_by_the_stated_time() {
+fn the_barrier_fault_delays_flow_mods_by_the_configured_time() {
     let mut peer = with(Fault::BarrierLies { by: 7 * MS });
     peer.now = 3 * MS;
     add(&mut peer, 1, &[output(2)]);
@@ -69,7 +69,7 @@ fn barriers_lie_by_the_stated_time() {
 }
 
 #[test]
-fn every_third_addition_is_refused() {
+fn every_third_flow_add_is_refused() {
     let mut peer = with(Fault::RefuseFlowMods { every: 3 });
     for priority in 1..=7 {
         add(&mut peer, priority, &[]);
@@ -81,7 +81,7 @@ fn every_third_addition_is_refused() {
 }
 
 #[test]
-fn one_addition_is_refused_and_no_other() {
+fn only_the_second_flow_add_is_refused() {
     let mut peer = with(Fault::RefuseOnce { nth: 2 });
     for priority in 1..=5 {
         add(&mut peer, priority, &[]);
@@ -91,7 +91,7 @@ fn one_addition_is_refused_and_no_other() {
 }
 
 #[test]
-fn one_type_is_never_answered() {
+fn a_message_type_with_the_never_answers_fault_gets_no_reply() {
     let mut peer = with(Fault::NeverAnswers { message_type: 18 });
     send(&mut peer, 1, Message::BarrierRequest);
     send(&mut peer, 2, Message::EchoRequest(b""));
@@ -99,7 +99,7 @@ fn one_type_is_never_answered() {
 }
 
 #[test]
-fn statistics_are_paced_and_others_overtake_them() {
+fn an_echo_reply_overtakes_paced_statistics_replies() {
     let mut peer = with(Fault::PaceStatistics { entries: 4, interval: 5 * MS });
     for priority in 1..=10 {
         add(&mut peer, priority, &[]);
@@ -122,7 +122,7 @@ fn statistics_are_paced_and_others_overtake_them() {
 }
 
 #[test]
-fn changed_packets_are_lost_and_others_are_not() {
+fn the_drop_fault_loses_only_packets_with_changed_headers() {
     let mut peer = with(Fault::DropChangedPackets);
     add(&mut peer, 1, &[output(2), Action::SetDlSrc([9; 6]), output(3)]);
     let packet = path(1, 2).udp(1, 2, b"");
@@ -132,7 +132,7 @@ fn changed_packets_are_lost_and_others_are_not() {
 }
 
 #[test]
-fn answers_are_cut_doubled_or_mislabelled() {
+fn reply_faults_cut_duplicate_or_corrupt_replies_or_change_the_xid() {
     // HELLO is the first message, so this is the answer to the second request.
     let mut peer = with(Fault::DisconnectInReply { message: 3 });
     assert!(!send(&mut peer, 1, Message::EchoRequest(&[7; 12])).disconnect);

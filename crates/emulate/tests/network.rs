@@ -37,7 +37,7 @@ fn route(network: &mut Network, switch: usize, mac: [u8; 6], port: u16) {
 }
 
 #[test]
-fn a_ping_goes_through_three_switches_and_back() {
+fn a_ping_crosses_three_switches_in_both_directions() {
     let mut network = connected(Network::linear(3, |_| {}));
     let there = path(1, 3);
     for (switch, right, left) in [(0, 3, 1), (1, 3, 2), (2, 1, 2)] {
@@ -55,7 +55,7 @@ fn a_ping_goes_through_three_switches_and_back() {
 }
 
 #[test]
-fn a_packet_out_travels_and_misses_at_the_next_switch() {
+fn a_packet_out_without_entry_at_the_next_switch_causes_a_packet_in() {
     let mut network = connected(Network::linear(2, |_| {}));
     let frame = path(1, 2).udp(1, 2, b"");
     let actions = ListBuf::from([Action::Output { port: PortNo::FLOOD, max_len: 0 }]);
@@ -70,7 +70,7 @@ fn a_packet_out_travels_and_misses_at_the_next_switch() {
 }
 
 #[test]
-fn a_loop_is_given_up() {
+fn a_packet_in_a_forwarding_loop_is_reported_as_endless() {
     let mut network = connected(Network::linear(2, |_| {}));
     let point = |switch, port| Point { switch: SwitchIndex(switch), port };
     network.link(point(0, 2), point(1, 3));
@@ -92,7 +92,7 @@ fn a_loop_is_given_up() {
 }
 
 #[test]
-fn hosts_answer_in_the_vlan_they_were_asked_in() {
+fn a_host_sends_the_arp_reply_in_the_vlan_of_the_request() {
     let mut network = connected(Network::single(2, |_| {}));
     let actions = ListBuf::from([Action::Output { port: PortNo::FLOOD, max_len: 0 }]);
     let body = FlowMod { actions: actions.as_list(), ..FlowMod::default() };

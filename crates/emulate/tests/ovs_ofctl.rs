@@ -75,8 +75,8 @@ impl Ofctl {
 }
 
 #[test]
-fn openflow_10() {
-    if !is_installed("ovs-ofctl", "openflow_10") {
+fn switch_serves_ovs_ofctl_commands_over_openflow_10() {
+    if !is_installed("ovs-ofctl", "switch_serves_ovs_ofctl_commands_over_openflow_10") {
         return;
     }
     let ofctl = Ofctl::new("OpenFlow10");
@@ -137,8 +137,8 @@ fn openflow_10() {
 }
 
 #[test]
-fn openflow_13() {
-    if !is_installed("ovs-ofctl", "openflow_13") {
+fn switch_serves_ovs_ofctl_commands_over_openflow_13() {
+    if !is_installed("ovs-ofctl", "switch_serves_ovs_ofctl_commands_over_openflow_13") {
         return;
     }
     let ofctl = Ofctl::new("OpenFlow13");

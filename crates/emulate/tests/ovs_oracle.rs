@@ -222,7 +222,7 @@ const CASES: &[(Version, &[&str])] = &[
 ];
 
 #[test]
-fn packets_leave_by_the_same_ports_with_the_same_bytes() {
+fn packets_leave_the_same_ports_as_in_open_vswitch_with_equal_bytes() {
     let Some(mut ovs) = Ovs::start("forward") else { return };
     let packets = packets();
     let mut differences = Vec::new();
@@ -262,7 +262,7 @@ fn refusal(version: Version, message: &[u8]) -> Option<(u16, u16)> {
 }
 
 #[test]
-fn wrong_messages_are_refused_with_the_same_codes() {
+fn wrong_messages_get_the_same_error_codes_as_from_open_vswitch() {
     let Some(ovs) = Ovs::start("refuse") else { return };
     let mut differences = Vec::new();
     for version in [Version::V1_0, Version::V1_3] {

@@ -52,7 +52,7 @@ fn seeds(version: Version) -> Vec<Vec<u8>> {
 
 /// A message that only switches send is refused by its type, also if its body cannot be read.
 #[test]
-fn the_type_is_refused_whatever_the_body() {
+fn bad_type_errors_depend_on_the_message_type_and_not_on_the_body() {
     for version in [Version::V1_0, Version::V1_3] {
         for type_ in 0..=u8::MAX {
             // Some of these lengths are right for the type.
@@ -90,7 +90,7 @@ fn goes_on(peer: &mut Peer, version: Version) {
 
 proptest! {
     #[test]
-    fn spoiled_messages_and_packets_never_stop_it(
+    fn a_switch_keeps_working_after_damaged_messages_and_packets(
         is_v13 in any::<bool>(),
         choices in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), any::<u8>()), 1..20),
         packet_choices in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), any::<u8>()), 0..8),
@@ -116,7 +116,7 @@ proptest! {
     }
 
     #[test]
-    fn arbitrary_bodies_never_stop_it(
+    fn a_switch_keeps_working_after_messages_with_arbitrary_bodies(
         is_v13 in any::<bool>(),
         type_ in 0u8..32,
         body in prop::collection::vec(any::<u8>(), 0..300),

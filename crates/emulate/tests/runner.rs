@@ -88,7 +88,7 @@ fn a_switch_that_listens_serves_several_controllers() {
 }
 
 #[test]
-fn many_switches_dial_and_come_back() {
+fn many_switches_connect_and_reconnect_after_a_close() {
     let mut listener = Listener::bind(&loopback(), None, Options::default()).unwrap();
     let running =
         Runner::new(Network::linear(16, |_| {})).dial_all(listener.address()).start().unwrap();
@@ -119,7 +119,7 @@ fn many_switches_dial_and_come_back() {
 }
 
 #[test]
-fn a_packet_out_reaches_the_host_and_its_answer_comes_back() {
+fn a_packet_out_reaches_the_host_and_the_reply_is_a_packet_in() {
     let running = running(Network::single(2, |_| {}), ServiceTime::default());
     let mut client = controller(&running);
     let actions = ListBuf::from([Action::Output { port: PortNo(2), max_len: 0 }]);
@@ -137,7 +137,7 @@ fn a_packet_out_reaches_the_host_and_its_answer_comes_back() {
 /// Only lower bounds are asserted: a busy machine can make a switch slower, nothing can make it
 /// faster.
 #[test]
-fn a_slow_switch_takes_its_time_for_every_message() {
+fn a_slow_switch_spends_the_service_time_on_every_message() {
     const MESSAGES: u32 = 100;
     let running = running(Network::single(2, |_| {}), ServiceTime::per_second(2_000));
     let mut client = controller(&running);
@@ -158,7 +158,7 @@ fn a_slow_switch_takes_its_time_for_every_message() {
 }
 
 #[test]
-fn what_a_controller_does_not_read_is_dropped_beyond_a_bound() {
+fn messages_to_a_controller_that_never_reads_are_dropped_at_a_bound() {
     let running = running(Network::single(1, |_| {}), ServiceTime::default());
     let client = controller(&running);
     let frame = path(1, 2).udp(1, 2, &[0; 1000]);
@@ -188,7 +188,7 @@ fn a_switch_that_never_reads_stays_silent_and_can_be_stopped() {
 }
 
 #[test]
-fn planted_faults_show_on_the_wire() {
+fn injected_faults_are_visible_to_the_controller() {
     let network = |fault: Fault| Network::single(1, move |config| config.faults = vec![fault]);
     let on = |fault: Fault| running(network(fault), ServiceTime::default());
 
@@ -217,7 +217,7 @@ fn planted_faults_show_on_the_wire() {
 }
 
 #[test]
-fn a_peer_that_does_not_speak_openflow_is_cut_and_others_stay() {
+fn a_peer_without_openflow_does_not_disturb_other_controllers() {
     let running = running(Network::single(1, |_| {}), ServiceTime::default());
     let mut good = controller(&running);
     let address = running.listening_on(SWITCH).unwrap();
@@ -243,7 +243,7 @@ fn a_peer_that_does_not_speak_openflow_is_cut_and_others_stay() {
 type Story = std::sync::Arc<std::sync::Mutex<Vec<(u64, String)>>>;
 
 #[test]
-fn a_tap_is_shown_everything_in_order() {
+fn a_tap_reports_events_in_order() {
     use emulate::controller::{Behaviour, ControllerRunner};
     let controller = ControllerRunner::new(Behaviour::Hub)
         .versions(VersionSet::only(Version::V1_0))
@@ -301,7 +301,7 @@ fn a_tap_is_shown_everything_in_order() {
 }
 
 #[test]
-fn a_switch_with_a_short_queue_drops_what_does_not_fit_and_counts_it() {
+fn a_switch_with_a_short_queue_drops_and_counts_excess_messages() {
     const QUEUE: usize = 8;
     // A barrier is never done with before the test ends; echoes wait behind.
     let never = ServiceTime { default: 0, by_type: vec![(18, u64::MAX)] };

@@ -33,7 +33,7 @@ fn pair() -> (Switch, emulate::scripted::Connected) {
 }
 
 #[test]
-fn a_script_of_both_sides() {
+fn a_scripted_switch_and_a_scripted_controller_exchange_messages() {
     let (mut switch, mut controller) = pair();
     assert_eq!((controller.version, controller.dpid), (Version::V1_0, 5));
     let packet = path(1, 2).udp(1, 2, b"hello");
@@ -67,7 +67,7 @@ fn a_script_of_both_sides() {
 }
 
 #[test]
-fn what_does_not_come_is_an_error_that_says_what_came() {
+fn a_missing_message_is_an_error_with_the_messages_received_instead() {
     let mut controller = controller(Duration::from_millis(100));
     let network = Network::single(1, |_| {});
     let running = Runner::new(network).dial_all(controller.address()).start().unwrap();
@@ -89,7 +89,7 @@ fn what_does_not_come_is_an_error_that_says_what_came() {
 }
 
 #[test]
-fn a_slow_switch_shows_to_a_puppet_controller() {
+fn a_slow_switch_answers_a_scripted_controller_after_the_service_time() {
     let mut controller = controller(SECONDS);
     let switch = SwitchIndex(0);
     let running = Runner::new(Network::single(1, |_| {}))

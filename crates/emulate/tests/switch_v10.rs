@@ -115,7 +115,7 @@ fn dump_all(peer: &mut Peer) -> Vec<u16> {
 }
 
 #[test]
-fn plain_requests_are_answered() {
+fn echo_barrier_features_config_and_queue_requests_are_answered() {
     let mut peer = new();
     ask(&mut peer, Message::EchoRequest(b"payload"), |answer| {
         assert_eq!(answer, Message::EchoReply(b"payload"));
@@ -148,7 +148,7 @@ fn plain_requests_are_answered() {
 }
 
 #[test]
-fn a_table_miss_goes_to_the_controller_cut_and_buffered() {
+fn a_table_miss_is_a_packet_in_with_buffer_id_and_cut_data() {
     let mut peer = new();
     let frame = path(1, 2).udp(1, 2, &[0; 200]);
     let outcome = peer.receive(3, &frame);
@@ -181,7 +181,7 @@ fn a_table_miss_goes_to_the_controller_cut_and_buffered() {
 }
 
 #[test]
-fn a_flow_mod_sends_the_packet_of_its_buffer_through_the_table() {
+fn a_flow_mod_with_a_buffer_id_forwards_the_buffered_packet() {
     let mut peer = new();
     let frame = path(1, 2).udp(1, 2, b"x");
     peer.receive(3, &frame);
@@ -195,7 +195,7 @@ fn a_flow_mod_sends_the_packet_of_its_buffer_through_the_table() {
 }
 
 #[test]
-fn the_highest_priority_wins_and_packets_are_counted() {
+fn the_highest_priority_entry_is_applied_and_packets_are_counted() {
     let mut peer = new();
     add(&mut peer, Match::ANY, 1, &[output(2)]);
     add(&mut peer, ip((0x0a00_0001, 32)), 9, &[output(3), output(4)]);
@@ -220,7 +220,7 @@ fn the_highest_priority_wins_and_packets_are_counted() {
 }
 
 #[test]
-fn entries_are_selected_by_strict_and_loose_commands() {
+fn strict_and_non_strict_deletes_remove_the_right_entries() {
     /// Priorities left after a command on the entries 1: any, 2: 10/8, 3: 10.0.0.1, 4: port 1.
     fn check(name: &str, body: FlowMod<'_>, left: &[u16]) {
         let mut peer = new();
@@ -246,7 +246,7 @@ fn entries_are_selected_by_strict_and_loose_commands() {
 }
 
 #[test]
-fn modify_changes_actions_or_adds() {
+fn modify_changes_actions_or_adds_an_entry() {
     let mut peer = new();
     add(&mut peer, ip((0x0a00_0000, 8)), 2, &[output(2)]);
     add(&mut peer, ip((0x0a00_0001, 32)), 3, &[output(3)]);
@@ -268,7 +268,7 @@ fn modify_changes_actions_or_adds() {
 }
 
 #[test]
-fn adding_the_same_entry_again_replaces_it() {
+fn an_add_of_an_existing_entry_replaces_the_entry_and_resets_counters() {
     let mut peer = new();
     add(&mut peer, in_port(1), 2, &[output(2)]);
     let frame = path(1, 2).udp(1, 2, b"");
@@ -280,7 +280,7 @@ fn adding_the_same_entry_again_replaces_it() {
 }
 
 #[test]
-fn entries_expire_and_say_so() {
+fn expired_and_deleted_entries_send_flow_removed_if_requested() {
     let mut peer = new();
     let flags = FlowModFlags::SEND_FLOW_REM;
     let base = flow_mod(FlowModCommand::ADD, in_port(1), 1, List::EMPTY);
@@ -312,7 +312,7 @@ fn entries_expire_and_say_so() {
 }
 
 #[test]
-fn every_action_changes_its_bytes() {
+fn every_action_changes_the_expected_packet_bytes() {
     fn check(name: &str, actions: &[Action<'_>], sent: Vec<u8>, expected: Vec<u8>) {
         let mut peer = new();
         let actions: Vec<_> = actions.iter().copied().chain([output(2)]).collect();
@@ -346,7 +346,7 @@ fn every_action_changes_its_bytes() {
 }
 
 #[test]
-fn outputs_go_where_they_say() {
+fn outputs_to_physical_and_reserved_ports_use_the_right_ports() {
     fn check(name: &str, action: Action<'_>, expected: &[u32]) {
         let mut peer = new();
         let port = PortMod {
@@ -374,7 +374,7 @@ fn outputs_go_where_they_say() {
 }
 
 #[test]
-fn a_queue_is_remembered_and_counted() {
+fn enqueue_sets_the_queue_for_a_single_output_and_counts_packets() {
     let mut config = Config::new(1, 2);
     config.ports[1].queues = vec![0, 5];
     let mut peer = peer(config);
@@ -387,7 +387,7 @@ fn a_queue_is_remembered_and_counted() {
 }
 
 #[test]
-fn normal_learns() {
+fn output_to_normal_learns_mac_addresses() {
     let mut peer = new();
     add(&mut peer, Match::ANY, 1, &[Action::Output { port: PortNo::NORMAL, max_len: 0 }]);
     assert_eq!(ports(&peer.receive(3, &path(3, 1).udp(1, 2, b""))), [1, 2, 4]);
@@ -396,7 +396,7 @@ fn normal_learns() {
 }
 
 #[test]
-fn ports_obey_port_mod_and_report_their_state() {
+fn port_mod_changes_forwarding_and_port_changes_send_port_status() {
     let mut peer = new();
     add(&mut peer, Match::ANY, 1, &[output(2)]);
     let frame = path(1, 2).udp(1, 2, b"");
@@ -453,7 +453,7 @@ fn ports_obey_port_mod_and_report_their_state() {
 }
 
 #[test]
-fn the_other_statistics_are_there() {
+fn description_table_and_queue_statistics_are_answered() {
     let mut peer = new();
     add(&mut peer, in_port(1), 1, &[Action::Enqueue { port: PortNo(2), queue_id: 0 }]);
     let frame = path(1, 2).udp(1, 2, b"");
@@ -490,7 +490,7 @@ fn the_other_statistics_are_there() {
 }
 
 #[test]
-fn what_cannot_be_done_is_refused_with_the_exact_code() {
+fn invalid_requests_are_refused_with_the_exact_error_code() {
     fn check(expected: ErrorCode, message: Message<'_>) {
         let mut peer = peer(Config { max_flows: 1, ..Config::new(1, 4) });
         add(&mut peer, ip((0x0a00_0000, 8)), 5, &[]);
@@ -545,7 +545,7 @@ fn what_cannot_be_done_is_refused_with_the_exact_code() {
 }
 
 #[test]
-fn malformed_messages_are_refused_and_the_connection_stays() {
+fn malformed_messages_are_refused_without_disconnect() {
     let mut peer = new();
     let mut frame = Vec::new();
     Message::FlowMod(FlowMod::default()).write(42, &mut frame).unwrap();
@@ -567,7 +567,7 @@ fn malformed_messages_are_refused_and_the_connection_stays() {
 }
 
 #[test]
-fn an_exact_entry_has_the_highest_priority() {
+fn an_entry_without_wildcards_has_the_highest_priority() {
     let mut peer = new();
     let exact = Match {
         wildcards: Wildcards(0),

@@ -102,7 +102,7 @@ fn packet() -> Vec<u8> {
 }
 
 #[test]
-fn plain_requests_are_answered() {
+fn echo_barrier_features_config_and_queue_requests_are_answered() {
     let mut peer = new();
     ask(&mut peer, Message::EchoRequest(b"hi"), |a| assert_eq!(a, Message::EchoReply(b"hi")));
     ask(&mut peer, Message::BarrierRequest, |a| assert_eq!(a, Message::BarrierReply));
@@ -124,7 +124,7 @@ fn plain_requests_are_answered() {
 }
 
 #[test]
-fn a_miss_is_dropped_unless_an_entry_says_otherwise() {
+fn a_table_miss_is_dropped_without_a_table_miss_entry() {
     let mut peer = new();
     assert_eq!(peer.receive(1, &packet()), emulate::Outcome::default());
     let miss = FlowMod { priority: 0, cookie: 9, table_id: 0, ..FlowMod::default() };
@@ -157,7 +157,7 @@ fn a_miss_is_dropped_unless_an_entry_says_otherwise() {
 }
 
 #[test]
-fn tables_metadata_and_the_action_set_work_together() {
+fn goto_table_metadata_and_action_set_work_together() {
     let mut peer = new();
     let written = ListBuf::from([output(2), set(OxmField::UDP_DST, &[0, 99])]);
     flow(
@@ -201,7 +201,7 @@ fn tables_metadata_and_the_action_set_work_together() {
 }
 
 #[test]
-fn every_action_changes_its_bytes() {
+fn every_action_changes_the_expected_packet_bytes() {
     fn check(name: &str, actions: &[Action<'_>], edit: &dyn Fn(&mut Vec<u8>)) {
         let mut peer = new();
         let actions: Vec<_> = actions.iter().copied().chain([output(2)]).collect();
@@ -240,7 +240,7 @@ fn every_action_changes_its_bytes() {
 }
 
 #[test]
-fn a_queue_holds_for_the_outputs_that_follow() {
+fn set_queue_applies_to_all_later_outputs() {
     let mut config = Config::new(1, 2);
     config.ports[1].queues = vec![0, 5];
     let mut peer = Peer::connected(Version::V1_3, config);
@@ -251,7 +251,7 @@ fn a_queue_holds_for_the_outputs_that_follow() {
 }
 
 #[test]
-fn a_ttl_that_runs_out_goes_to_the_controller_that_asked() {
+fn an_expired_ttl_sends_a_packet_in_only_after_set_async() {
     let mut peer = new();
     apply(&mut peer, &udp(), &[Action::SetNwTtl(1), Action::DecNwTtl, output(2)]);
     assert_eq!(peer.receive(1, &packet()), emulate::Outcome::default(), "nobody asked");
@@ -294,7 +294,7 @@ fn add_group(peer: &mut Peer, type_: GroupType, group_id: u32, buckets: &[(u16, 
 }
 
 #[test]
-fn a_switch_without_chaining_says_so_and_refuses_it() {
+fn a_switch_without_group_chaining_refuses_chained_groups() {
     let mut peer = new();
     let chaining = |peer: &mut Peer| {
         let mut has = false;
@@ -318,7 +318,7 @@ fn a_switch_without_chaining_says_so_and_refuses_it() {
 }
 
 #[test]
-fn groups_of_all_types_forward() {
+fn groups_of_all_types_forward_packets() {
     let any = PortNo::ANY.0;
     let mut peer = new();
     add_group(&mut peer, GroupType::ALL, 1, &[(0, any, output(2)), (0, any, output(3))]);
@@ -396,7 +396,7 @@ fn groups_of_all_types_forward() {
 }
 
 #[test]
-fn meters_drop_what_is_beyond_their_rate() {
+fn meters_drop_packets_above_the_rate() {
     let mut peer = new();
     let bands = ListBuf::from([MeterBand::Drop { rate: 10, burst_size: 2 }]);
     let meter = MeterMod {
@@ -443,7 +443,7 @@ fn meters_drop_what_is_beyond_their_rate() {
 }
 
 #[test]
-fn entries_are_selected_by_match_cookie_port_group_and_table() {
+fn deletes_select_entries_by_match_cookie_port_group_and_table() {
     /// Priorities left after a deletion among 1: table 0, port 1, cookie 0x10; 2: table 0, UDP,
     /// cookie 0x11; 3: table 1, UDP to port 53, cookie 0x21, group 1.
     fn check(name: &str, body: FlowMod<'_>, match_: &MatchBuf, left: &[u16]) {
@@ -490,7 +490,7 @@ fn entries_are_selected_by_match_cookie_port_group_and_table() {
 }
 
 #[test]
-fn modify_adds_nothing_and_keeps_the_cookie() {
+fn modify_adds_no_entry_and_keeps_the_cookie() {
     let mut peer = new();
     let base = FlowMod { cookie: 5, ..FlowMod::default() };
     flow(&mut peer, base, &udp(), &[]);
@@ -511,7 +511,7 @@ fn modify_adds_nothing_and_keeps_the_cookie() {
 }
 
 #[test]
-fn statistics_show_what_was_installed() {
+fn statistics_show_the_installed_entry_and_counters() {
     let mut peer = new();
     let actions = ListBuf::from([set(OxmField::UDP_DST, &[0, 9]), output(2)]);
     let base = FlowMod {
@@ -576,7 +576,7 @@ fn statistics_show_what_was_installed() {
 }
 
 #[test]
-fn masters_slaves_and_stale_generations() {
+fn role_requests_set_master_and_slave_and_refuse_stale_generation_ids() {
     let mut peer = new();
     let role = |role, generation_id| Message::RoleRequest(RoleBody { role, generation_id });
     let answered = |peer: &mut Peer, request: Message<'_>| {
@@ -621,7 +621,7 @@ fn masters_slaves_and_stale_generations() {
 }
 
 #[test]
-fn what_cannot_be_done_is_refused_with_the_exact_code() {
+fn invalid_requests_are_refused_with_the_exact_error_code() {
     fn check(expected: ErrorCode, message: Message<'_>) {
         let mut peer = Peer::connected(Version::V1_3, Config { max_flows: 1, ..Config::new(1, 4) });
         flow(&mut peer, FlowMod { priority: 1, ..FlowMod::default() }, &udp(), &[]);

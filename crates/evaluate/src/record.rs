@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn samples_become_points() {
+    fn samples_and_delays_of_a_case_become_points_and_histograms() {
         let mut record = Record::default();
         let case = Case::new().with("rules", 10u32);
         record.sample(&case, Measure::us("barrier_us"), 1.0);
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_beyond_the_bound_are_a_finding() {
+    fn samples_above_the_maximum_number_are_dropped_and_give_a_finding() {
         let mut record = Record::default();
         let case = Case::new();
         (0..MAX_SAMPLES).for_each(|_| record.sample(&case, Measure::us("rtt_us"), 1.0));

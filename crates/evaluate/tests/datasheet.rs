@@ -11,7 +11,7 @@ use evaluate::{Common, DataSheet, Evaluation, Experiment, Hardware};
 use report::Environment;
 
 #[test]
-fn the_sheet_of_a_planted_switch() {
+fn the_data_sheet_shows_the_configured_faults_of_an_emulated_switch() {
     let common = Common { repetitions: 1, rate: 2_000.0, ..Common::default() };
     let experiments: [Box<dyn Experiment>; 5] = [
         Box::new(Insert {
@@ -54,7 +54,7 @@ fn the_sheet_of_a_planted_switch() {
 }
 
 #[test]
-fn a_sheet_says_which_switch_it_is_of_and_what_is_not_whole() {
+fn the_data_sheet_names_the_switch_and_the_unfinished_experiments() {
     for version in VERSIONS {
         let mut evaluation = Evaluation::new("evaluate all", Environment::default());
         let mut testbed =

@@ -35,7 +35,7 @@ fn set(modifications: &[Modification]) -> Case {
 }
 
 #[test]
-fn every_modification_is_made_and_its_time_found() {
+fn the_delay_of_each_packet_modification_is_measured_without_loss() {
     let hardware = Hardware { rewriting: 300_000, ..Hardware::default() };
     let experiment = Modify { duration: 100 * MS, ..Modify::new(common(2)) };
     for version in VERSIONS {
@@ -53,7 +53,7 @@ fn every_modification_is_made_and_its_time_found() {
 }
 
 #[test]
-fn a_switch_that_drops_modified_packets_is_found() {
+fn a_switch_that_drops_modified_packets_has_full_loss_for_modifications() {
     let experiment = Modify { duration: 100 * MS, ..Modify::new(common(1)) };
     for version in VERSIONS {
         let faults = [Fault::DropChangedPackets];
@@ -67,7 +67,7 @@ fn a_switch_that_drops_modified_packets_is_found() {
 }
 
 #[test]
-fn the_planted_capacity_is_found() {
+fn the_configured_table_capacity_is_found() {
     for version in VERSIONS {
         for match_ in [MatchKind::Exact, MatchKind::Wildcard] {
             for planted in [1_usize, 777, 1_000, 5_000] {
@@ -87,7 +87,7 @@ fn the_planted_capacity_is_found() {
 }
 
 #[test]
-fn the_highest_rate_of_packet_ins_is_found() {
+fn the_highest_loss_free_rate_of_packet_ins_is_found() {
     let limit = 7_000.0;
     let hardware = Hardware { packet_ins: Some((limit, 100)), ..Hardware::default() };
     for version in VERSIONS {
@@ -101,7 +101,7 @@ fn the_highest_rate_of_packet_ins_is_found() {
 }
 
 #[test]
-fn the_latency_of_packets_is_the_planted_one() {
+fn measured_control_message_latency_equals_the_configured_delay() {
     // 100 µs of the CPU for a PACKET_OUT, 50 µs to the switch, 5 µs to the port.
     let service = ServiceTime { default: 0, by_type: vec![(13, 100_000)] };
     let hardware = Hardware { service, ..Hardware::default() };
@@ -122,7 +122,7 @@ fn the_latency_of_packets_is_the_planted_one() {
 }
 
 #[test]
-fn paced_statistics_are_found() {
+fn the_time_and_parts_of_paced_statistics_replies_are_measured() {
     // 100 entries in parts of 10, each 5 ms after the one before.
     let faults = [Fault::PaceStatistics { entries: 10, interval: 5 * MS }];
     for version in VERSIONS {
@@ -149,7 +149,7 @@ fn paced_statistics_are_found() {
 }
 
 #[test]
-fn polling_costs_the_cpu_what_it_costs() {
+fn the_cpu_use_of_statistics_polls_equals_the_configured_cost() {
     let service = ServiceTime { default: 0, by_type: vec![(16, 4 * MS)] };
     let hardware = Hardware { service, ..Hardware::default() };
     let experiment = Statistics {
@@ -169,7 +169,7 @@ fn polling_costs_the_cpu_what_it_costs() {
 }
 
 #[test]
-fn path_delay_is_the_planted_one() {
+fn measured_path_delay_equals_the_configured_forwarding_delay() {
     let hardware = Hardware { forwarding: 35_000, ..Hardware::default() };
     let experiment = PathDelay { duration: 100 * MS, ..PathDelay::new(common(1)) };
     let outcome = measure(VERSIONS[1], config(&[]), hardware, &experiment);
@@ -184,7 +184,7 @@ fn path_delay_is_the_planted_one() {
 }
 
 #[test]
-fn the_time_of_a_port_status_is_the_planted_one() {
+fn measured_port_status_time_equals_the_configured_link_detection_time() {
     let hardware = Hardware { link_detection: 30 * MS, ..Hardware::default() };
     for version in VERSIONS {
         let experiment = PortStatus { common: common(3) };
@@ -198,7 +198,7 @@ fn the_time_of_a_port_status_is_the_planted_one() {
 }
 
 #[test]
-fn the_rate_of_a_slow_queue_is_the_planted_one() {
+fn measured_throughput_of_a_slow_queue_equals_the_configured_rate() {
     let mut config = config(&[]);
     config.ports[1] = PortConfig { queues: vec![0, 3], ..PortConfig::new(2) };
     // 1 Mb/s through queue 3; 2,000 probes of 100 bytes a second are 1.6 Mb/s.
@@ -217,7 +217,7 @@ fn the_rate_of_a_slow_queue_is_the_planted_one() {
 }
 
 #[test]
-fn a_switch_that_ignores_queues_is_found() {
+fn a_switch_that_ignores_queues_gives_a_queue_unused_finding() {
     let mut config = config(&[Fault::IgnoreQueues]);
     config.ports[1] = PortConfig { queues: vec![0, 3], ..PortConfig::new(2) };
     for version in VERSIONS {
@@ -230,7 +230,7 @@ fn a_switch_that_ignores_queues_is_found() {
 }
 
 #[test]
-fn the_drift_of_the_capture_clock_is_found() {
+fn the_configured_drift_of_the_capture_clock_is_measured() {
     let hardware = Hardware { clock_drift_ppm: 50.0, ..Hardware::default() };
     let experiment = Timestamp { common: common(1), duration: 10_000 * MS };
     let outcome = measure(VERSIONS[0], config(&[]), hardware, &experiment);
@@ -243,7 +243,7 @@ fn the_drift_of_the_capture_clock_is_found() {
 }
 
 #[test]
-fn bad_switches_end_in_a_sentence_and_a_partial_result() {
+fn a_switch_that_does_not_answer_gives_a_partial_result_or_a_finding() {
     // BARRIER_REQUEST is 18 in 1.0.
     let silent = [Fault::NeverAnswers { message_type: 18 }];
     let experiments: [Box<dyn evaluate::Experiment>; 5] = [

@@ -72,8 +72,11 @@ fn measure(real: &mut Real, experiment: &dyn Experiment) -> Outcome {
 }
 
 #[test]
-fn ovs_updates() {
-    if lab::testing::skip("ovs_updates", Requirements::ALL) {
+fn ovs_rule_updates_are_measured_and_each_rule_takes_effect() {
+    if lab::testing::skip(
+        "ovs_rule_updates_are_measured_and_each_rule_takes_effect",
+        Requirements::ALL,
+    ) {
         return;
     }
     for (name, version) in ["u10", "u13"].into_iter().zip(VERSIONS) {
@@ -99,8 +102,11 @@ fn ovs_updates() {
 }
 
 #[test]
-fn ovs_every_other_experiment() {
-    if lab::testing::skip("ovs_every_other_experiment", Requirements::ALL) {
+fn ovs_experiments_other_than_updates_and_queues_give_correct_samples() {
+    if lab::testing::skip(
+        "ovs_experiments_other_than_updates_and_queues_give_correct_samples",
+        Requirements::ALL,
+    ) {
         return;
     }
     const DURATION: u64 = 200_000_000;
@@ -197,8 +203,11 @@ fn ovs_every_other_experiment() {
 }
 
 #[test]
-fn ovs_queues_are_reported_and_only_the_first_is_used() {
-    if lab::testing::skip("ovs_queues_are_reported_and_only_the_first_is_used", Requirements::ALL) {
+fn ovs_queues_give_a_queue_unused_finding_because_only_queue_0_is_used() {
+    if lab::testing::skip(
+        "ovs_queues_give_a_queue_unused_finding_because_only_queue_0_is_used",
+        Requirements::ALL,
+    ) {
         return;
     }
     for (name, version) in ["q10", "q13"].into_iter().zip(VERSIONS) {
@@ -229,8 +238,11 @@ fn ovs_queues_are_reported_and_only_the_first_is_used() {
 /// magnitude, because the machine may be busy with other work.
 #[cfg(feature = "scripts")]
 #[test]
-fn ovs_a_script_agrees_with_the_built_in_experiment() {
-    if lab::testing::skip("ovs_a_script_agrees_with_the_built_in_experiment", Requirements::ALL) {
+fn ovs_a_script_gives_similar_results_to_the_built_in_experiment() {
+    if lab::testing::skip(
+        "ovs_a_script_gives_similar_results_to_the_built_in_experiment",
+        Requirements::ALL,
+    ) {
         return;
     }
     let example = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -262,9 +274,11 @@ fn ovs_a_script_agrees_with_the_built_in_experiment() {
 }
 
 #[test]
-fn ovs_an_interface_or_port_that_is_not_there_is_named() {
-    if lab::testing::skip("ovs_an_interface_or_port_that_is_not_there_is_named", Requirements::ALL)
-    {
+fn ovs_the_error_for_a_missing_interface_or_namespace_has_the_name() {
+    if lab::testing::skip(
+        "ovs_the_error_for_a_missing_interface_or_namespace_has_the_name",
+        Requirements::ALL,
+    ) {
         return;
     }
     let missing = |interface: &str, namespace: Option<&str>| DataPort {

@@ -18,7 +18,7 @@ fn example() -> PathBuf {
 }
 
 #[test]
-fn the_example_agrees_with_the_built_in_experiment() {
+fn the_example_script_gives_the_results_of_the_built_in_experiment() {
     assert!(fs::read_to_string(example().with_extension("rhai")).unwrap().lines().count() < 100);
     let lies = [Fault::BarrierLies { by: 40 * MS }];
     let slow = ServiceTime { default: 0, by_type: vec![(14, 100_000)] };
@@ -70,7 +70,7 @@ fn experiment(name: &str, toml: &str, script: &str) -> Result<Script, String> {
 }
 
 #[test]
-fn wrong_files_say_what_is_wrong() {
+fn errors_for_invalid_script_files_have_the_reason() {
     let cases = [
         ("key", "repetition = 3", "fn start() {}", "repetition"),
         ("repetitions", "repetitions = 0", "fn start() {}", "1 to 10000"),
@@ -93,7 +93,7 @@ fn wrong_files_say_what_is_wrong() {
 }
 
 #[test]
-fn scripts_that_go_wrong_end_with_their_line() {
+fn a_script_that_fails_gives_a_partial_result_with_the_reason() {
     let cases = [
         ("unknown", "fn start() { jump(); }", "jump"),
         ("for-ever", "fn start() { loop {} }", "operations"),

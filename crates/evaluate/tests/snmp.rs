@@ -165,8 +165,11 @@ fn until(mut happened: impl FnMut() -> bool) {
 }
 
 #[test]
-fn a_real_agent_answers_v2c_and_v3() {
-    if lab::testing::skip_without("a_real_agent_answers_v2c_and_v3", &[("snmpd", "snmpd")]) {
+fn snmpd_answers_v2c_and_v3_and_wrong_credentials_are_reported() {
+    if lab::testing::skip_without(
+        "snmpd_answers_v2c_and_v3_and_wrong_credentials_are_reported",
+        &[("snmpd", "snmpd")],
+    ) {
         return;
     }
     let agent = Agent::start();
@@ -203,8 +206,8 @@ fn a_real_agent_answers_v2c_and_v3() {
 }
 
 #[test]
-fn a_real_agent_reports_cpu_time_and_interface_counters() {
-    let name = "a_real_agent_reports_cpu_time_and_interface_counters";
+fn snmpd_reports_cpu_time_and_interface_counters() {
+    let name = "snmpd_reports_cpu_time_and_interface_counters";
     if lab::testing::skip_without(name, &[("snmpd", "snmpd")]) {
         return;
     }
@@ -232,7 +235,7 @@ fn a_real_agent_reports_cpu_time_and_interface_counters() {
 }
 
 #[test]
-fn a_silent_agent_is_reported_and_proc_is_read_instead() {
+fn a_silent_snmp_agent_is_reported_and_cpu_time_is_read_from_proc() {
     // Somebody has the port who says nothing.
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let snmp = format!("{},community=public", silent.local_addr().unwrap());
@@ -253,7 +256,7 @@ fn a_silent_agent_is_reported_and_proc_is_read_instead() {
 }
 
 #[test]
-fn scripts_ask_emulated_agents_too() {
+fn scripts_read_snmp_objects_of_the_emulated_switch() {
     let objects = vec![
         (NAME.parse().unwrap(), Value::Text("eleven char".to_owned())),
         (UPTIME.parse().unwrap(), Value::Number(7.5)),

@@ -33,7 +33,7 @@ fn changes() -> [Box<dyn Experiment>; 3] {
 }
 
 #[test]
-fn an_honest_switch_is_called_honest() {
+fn a_switch_with_correct_barriers_is_reported_as_honest() {
     for version in VERSIONS {
         for experiment in changes() {
             let outcome = measure(version, config(&[]), Hardware::default(), &*experiment);
@@ -52,7 +52,7 @@ fn an_honest_switch_is_called_honest() {
 }
 
 #[test]
-fn the_time_by_which_a_barrier_lies_is_found() {
+fn the_time_by_which_a_barrier_reply_is_too_early_is_measured() {
     const BY: u64 = 50 * MS;
     // By then the reply has come back; the switch lied to us by that much less.
     let planted = (BY - 50_000) as f64 / 1e3;
@@ -77,7 +77,7 @@ fn the_time_by_which_a_barrier_lies_is_found() {
 }
 
 #[test]
-fn the_time_of_a_slow_switch_is_found() {
+fn the_insertion_time_of_a_slow_switch_is_measured() {
     // A millisecond for each FLOW_MOD, as Switch1 of the paper.
     let service = ServiceTime { default: 0, by_type: vec![(14, MS)] };
     let hardware = Hardware { service, ..Hardware::default() };
@@ -96,7 +96,7 @@ fn the_time_of_a_slow_switch_is_found() {
 }
 
 #[test]
-fn every_kind_of_match_and_order_works() {
+fn insertion_works_with_each_match_kind_and_priority_order() {
     let experiment = Insert {
         rules: vec![50],
         matches: vec![MatchKind::Exact, MatchKind::Wildcard],
@@ -121,7 +121,7 @@ fn every_kind_of_match_and_order_works() {
 }
 
 #[test]
-fn polling_is_seen_in_the_time_of_changes() {
+fn cpu_use_and_reply_time_of_polls_during_rule_changes_are_measured() {
     // 20 ms for each request for flow statistics: at 25 a second half of the CPU.
     let service = ServiceTime { default: 0, by_type: vec![(16, 20 * MS), (18, 20 * MS)] };
     let hardware = Hardware { service, ..Hardware::default() };
@@ -140,7 +140,7 @@ fn polling_is_seen_in_the_time_of_changes() {
 }
 
 #[test]
-fn bad_switches_end_in_a_sentence() {
+fn switch_faults_end_the_experiment_with_the_reason() {
     let cases: [(Fault, &str); 4] = [
         (Fault::NeverAnswers { message_type: 18 }, "not answered a BARRIER_REQUEST"),
         (Fault::RefuseFlowMods { every: 50 }, "OFPFMFC_ALL_TABLES_FULL"),

@@ -63,7 +63,7 @@ mod tests {
     use std::string::ToString;
 
     #[test]
-    fn both_forms_are_read() {
+    fn dpids_are_read_with_colons_and_as_plain_numbers() {
         for (text, dpid) in [
             ("00:00:00:00:00:00:00:01", Some(1)),
             ("fe:DC:ba:98:76:54:32:10", Some(0xfedc_ba98_7654_3210)),
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_printed_reads_back() {
+    fn a_printed_dpid_is_read_back() {
         for dpid in [0, 1, u64::MAX, 0x0123_4567_89ab_cdef] {
             assert_eq!(Dpid(dpid).to_string().parse(), Ok(Dpid(dpid)));
         }

@@ -267,13 +267,13 @@ mod tests {
     }
 
     #[test]
-    fn a_tagged_frame_is_its_tenants_and_comes_out_as_it_went_in() {
+    fn verify_returns_the_tenant_and_the_original_frame_of_a_tagged_frame() {
         let frame = tagged();
         assert_eq!(KEY.verify(&frame, NOW), Some((RED, probe())));
     }
 
     #[test]
-    fn a_guests_frame_has_another_source_on_its_way() {
+    fn a_tagged_guest_frame_has_the_guest_source_address() {
         let mut frame = Vec::new();
         assert!(KEY.tag_as_guest(&probe(), RED, NOW, &mut frame));
         assert_eq!(frame[SOURCE], GUEST_SOURCE);
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn probes_are_seen_behind_what_can_be_taken_away() {
+    fn probes_are_recognized_with_vlan_tags_mpls_shims_and_pbb_headers() {
         let mut own = Vec::new();
         assert!(KEY.tag_probe(&probe(), NOW, &mut own));
         let behind = |frame: &[u8], tags: &[u8]| [&frame[..12], tags, &frame[12..]].concat();
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn probes_are_seen_wherever_they_stand() {
+    fn a_probe_tag_is_recognized_at_any_offset_of_a_frame() {
         for length in 0..3 * BLOCK_LEN {
             let mut frame = vec![PROBE_TAG[0]; length];
             assert!(!looks_like_probe(&frame));
@@ -331,14 +331,14 @@ mod tests {
     }
 
     #[test]
-    fn a_switch_may_pad_the_frame() {
+    fn a_frame_padded_by_a_switch_is_still_verified() {
         let mut frame = tagged();
         frame.resize(96, 0);
         assert!(KEY.verify(&frame, NOW).is_some());
     }
 
     #[test]
-    fn forged_changed_and_stale_frames_are_nobodys() {
+    fn forged_changed_and_expired_frames_are_not_verified() {
         let frame = tagged();
         assert_eq!(KEY.verify(&probe(), NOW), None);
         assert_eq!(LldpKey([8; 16]).verify(&frame, NOW), None);
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn a_probe_and_a_tenants_frame_do_not_pass_for_each_other() {
+    fn probes_and_tenant_frames_are_not_confused() {
         assert_eq!(KEY.verify_probe(&tagged()), None);
         let mut frame = Vec::new();
         assert!(KEY.tag_probe(&probe(), NOW, &mut frame));
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_cut_anywhere_are_harmless() {
+    fn truncated_frames_cause_no_panic() {
         let frame = tagged();
         for n in 0..frame.len() {
             KEY.verify(&frame[..n], NOW);

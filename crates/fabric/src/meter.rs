@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn many_looks_are_not_kept() {
+    fn the_meter_keeps_a_limited_number_of_readings() {
         let mut meter = Meter::over(Duration::from_millis(50));
         (0..10_000).for_each(|ns| meter.look(Instant(ns), ns));
         assert!(meter.looks.len() <= MOST_LOOKS);

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_read_back_and_give_out_their_addresses() {
+    fn address_blocks_are_read_back_and_list_their_host_addresses() {
         for (text, first, how_many) in [
             ("10.0.0.0/24", "10.0.0.1", 254),
             ("10.0.0.4/30", "10.0.0.5", 2),
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn ports_and_hosts_read_back() {
+    fn port_ids_and_mac_addresses_are_read_back_and_wrong_text_is_refused() {
         let port: PortId = "0x1f port 7".parse().unwrap();
         assert_eq!(port.to_string().parse(), Ok(port));
         for text in ["1 port LOCAL", "1 port local", "1 port Local "] {

@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sums_and_differences_stop_at_the_ends() {
+    fn instant_sums_and_differences_saturate_at_the_limits() {
         let last = Instant(u64::MAX);
         assert_eq!(Instant(1) + Duration::MAX, last);
         assert_eq!(last + Duration::from_nanos(1), last);

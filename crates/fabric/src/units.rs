@@ -194,7 +194,7 @@ mod tests {
     use std::string::ToString;
 
     #[test]
-    fn names_print_as_people_write_them() {
+    fn ports_mac_addresses_and_bandwidths_are_printed_in_the_usual_form() {
         let port = PortId::new(Dpid(0x1_02), PortNumber::new(7).unwrap());
         assert_eq!(port.to_string(), "00:00:00:00:00:00:01:02 port 7");
         let port = PortId::new(Dpid(1), PortNumber::new(0xffff_fffe).unwrap());
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn reserved_port_numbers_and_invalid_mac_addresses_are_refused() {
         for number in [0, 0xffff_ff01, 0xffff_fffd, u32::MAX] {
             assert_eq!(PortNumber::new(number), Err(ReservedPort { number }));
         }

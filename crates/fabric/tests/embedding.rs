@@ -17,7 +17,7 @@ use fabric::{Dpid, Error, Network};
 use std::collections::BTreeMap;
 
 #[test]
-fn a_link_leads_from_port_to_port_both_ways() {
+fn a_virtual_link_carries_packets_in_both_directions_with_one_tag() {
     let (network, mut embedding) = (ring(), embedding());
     let changes = embedding.apply(&network, &wanted(&[(RED, &two())])).unwrap();
     assert_eq!(changes.switches, [1, 2, 3].map(Dpid).into());
@@ -58,7 +58,7 @@ fn ports_have_names_speeds_and_addresses() {
 }
 
 #[test]
-fn failure_moves_to_the_backup_whose_rules_stand_already() {
+fn a_failed_link_moves_to_a_backup_with_rules_already_installed() {
     let (mut network, mut embedding) = (ring(), embedding());
     let mut spec = two();
     spec.links[0].protection = Some(Disjoint::Switches);
@@ -115,7 +115,7 @@ fn failure_moves_to_the_backup_whose_rules_stand_already() {
 }
 
 #[test]
-fn a_big_switch_sends_inside() {
+fn a_big_switch_forwards_between_its_members_also_after_link_failures() {
     let (mut network, mut embedding) = (ring(), embedding());
     let mut spec = Spec {
         switches: vec![switch(0xb0, &[1, 2, 3]), switch(0xb4, &[4])],
@@ -164,7 +164,7 @@ fn a_big_switch_sends_inside() {
 }
 
 #[test]
-fn a_link_of_a_big_switch_finds_another_member() {
+fn a_link_of_a_big_switch_moves_when_its_member_switch_is_removed() {
     // Switch 4 is connected only to 3; the big switch reaches 4 from there and, after rewiring, from 1.
     let (mut network, mut embedding) = (ring(), embedding());
     network.set_port_up(port(4, 2), false).unwrap();
@@ -188,7 +188,7 @@ fn a_link_of_a_big_switch_finds_another_member() {
 }
 
 #[test]
-fn tenants_share_a_link_by_tags() {
+fn tenants_on_the_same_link_are_separated_by_tags() {
     let (network, mut embedding) = (ring(), embedding());
     embedding.apply(&network, &wanted(&[(RED, &two())])).unwrap();
     let mut blue = two();
@@ -230,7 +230,7 @@ fn a_shared_edge_port_separates_tenants_by_their_hosts() {
 
 /// The remote member sends packets out by the label alone, so the sender has to know the tenant's hosts there.
 #[test]
-fn a_member_of_a_big_switch_knows_who_is_at_anothers_shared_port() {
+fn big_switch_members_know_the_hosts_at_shared_ports_of_each_other() {
     let (network, mut embedding) = (ring(), embedding());
     let mut ports = vec![edge(0xb0, 1, port(1, 1)), edge(0xb0, 2, port(2, 1))];
     ports[0].shared = true;
@@ -251,7 +251,7 @@ fn a_member_of_a_big_switch_knows_who_is_at_anothers_shared_port() {
 }
 
 #[test]
-fn stopped_parts_do_nothing_and_keep_their_place() {
+fn stopped_parts_of_a_network_are_down_and_keep_their_paths_and_tags() {
     let (network, mut embedding) = (ring(), embedding());
     let spec = two();
     embedding.apply(&network, &wanted(&[(RED, &spec)])).unwrap();
@@ -276,7 +276,7 @@ fn stopped_parts_do_nothing_and_keep_their_place() {
 }
 
 #[test]
-fn networks_may_be_wanted_before_their_switches_connect() {
+fn networks_may_be_requested_before_their_switches_connect() {
     let (whole, mut network, mut embedding) = (ring(), Network::default(), embedding());
     let changes = embedding.apply(&network, &wanted(&[(RED, &two())])).unwrap();
     assert!(changes.ports.iter().all(|port| port.is == Some(false)), "{changes:?}");
@@ -311,7 +311,7 @@ fn refused(change: impl Fn(&mut Spec), part: Part, why: Reason) {
 }
 
 #[test]
-fn contradictions_are_refused() {
+fn contradictory_network_requests_are_refused_with_the_reason() {
     let at = |number| Part::Port(virtual_port(0xa1, number));
     let between = |a: (u64, u32), b: (u64, u32)| Part::Link(link(a, b).ends);
     let block = Block::new("10.0.0.0".parse().unwrap(), 24).unwrap();
@@ -393,7 +393,7 @@ fn contradictions_are_refused() {
 }
 
 #[test]
-fn what_cannot_be_routed_is_refused() {
+fn links_without_a_usable_path_are_refused() {
     let part = Part::Link(link((0xa1, 2), (0xa3, 2)).ends);
     let unroutable = |error| Reason::Unroutable(Trouble::Route(error));
     refused(
@@ -431,7 +431,7 @@ fn what_cannot_be_routed_is_refused() {
 }
 
 #[test]
-fn tags_run_out() {
+fn a_link_is_refused_when_no_tag_is_free() {
     let (network, mut embedding) = (ring(), tags(5, 6));
     // Each of the two paths has two tags.
     let five: Vec<LinkSpec> = (1..=5).map(|number| link((0xa1, number), (0xa3, number))).collect();
@@ -443,7 +443,7 @@ fn tags_run_out() {
 }
 
 #[test]
-fn tenants_do_not_take_each_others_places() {
+fn a_port_or_host_of_another_tenant_is_refused() {
     let (network, mut embedding) = (ring(), embedding());
     let refusals =
         embedding.apply(&network, &wanted(&[(RED, &two()), (BLUE, &two())])).unwrap_err();
@@ -468,7 +468,7 @@ fn tenants_do_not_take_each_others_places() {
 }
 
 #[test]
-fn a_restart_finds_everything_where_it_was() {
+fn paths_and_tags_are_restored_after_a_restart() {
     let (mut network, mut before) = (ring(), embedding());
     let mut spec = two();
     spec.links[0].protection = Some(Disjoint::Links);
@@ -534,7 +534,7 @@ fn a_restart_finds_everything_where_it_was() {
 /// Each end of a link knows the tagging of the other end, and each member of a big switch knows the tagging behind
 /// other members.
 #[test]
-fn ends_know_what_the_other_can_do_with_tags() {
+fn switches_know_the_tagging_of_the_remote_end_of_a_link() {
     use fabric::Tagging::{self, Single, Stacked};
     let (mut network, mut embedding) = (ring(), embedding());
     let spec = Spec {
@@ -576,7 +576,7 @@ fn ends_know_what_the_other_can_do_with_tags() {
 }
 
 #[test]
-fn what_is_stored_is_not_believed_blindly() {
+fn corrupt_stored_state_is_refused_or_corrected() {
     let (network, mut before) = (ring(), embedding());
     let mut spec = two();
     spec.links[0].protection = Some(Disjoint::Links);
@@ -603,7 +603,7 @@ fn what_is_stored_is_not_believed_blindly() {
 }
 
 #[test]
-fn the_same_again_changes_nothing() {
+fn an_identical_request_makes_no_changes() {
     let (network, mut embedding) = (builtin("leafspine,2,4,1"), embedding());
     let spec = Spec {
         switches: vec![switch(0xa1, &[1]), switch(0xa3, &[3, 4])],

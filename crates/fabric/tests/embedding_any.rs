@@ -384,7 +384,7 @@ fn wires(network: &Network) -> Vec<PortId> {
 proptest! {
     /// The same property holds while wires are discovered one by one, and while links leave their detours.
     #[test]
-    fn they_do_so_while_the_network_grows(
+    fn packets_reach_only_the_expected_port_while_the_network_grows(
         network in small().prop_map(with_edges),
         drawn in proptest::collection::vec(any_network(), 1..4),
         order in any::<prop::sample::Index>(),
@@ -422,7 +422,7 @@ proptest! {
     }
 
     #[test]
-    fn packets_end_where_they_should(
+    fn packets_reach_only_the_expected_port_after_any_changes(
         network in small().prop_map(with_edges),
         drawn in proptest::collection::vec(any_network(), 1..4),
         happenings in proptest::collection::vec(happening(), 0..16),

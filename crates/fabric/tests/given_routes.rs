@@ -10,7 +10,7 @@ use fabric::embedding::{Part, Reason, Refusal, Route, Step};
 use fabric::{Dpid, Network};
 
 #[test]
-fn a_route_leads_from_one_end_to_the_other() {
+fn a_given_route_that_misses_an_end_of_its_link_is_refused() {
     let to = |dpid| Step::Switch(Dpid(dpid));
     let out = |dpid, number| Step::Port(port(dpid, number));
     for (steps, may_be) in [

@@ -53,7 +53,7 @@ fn around(change: impl Fn(&mut Spec)) -> (Network, Embedding) {
 }
 
 #[test]
-fn a_link_leaves_its_detour_when_the_short_way_is_found() {
+fn a_link_moves_from_a_detour_to_a_shorter_path_found_later() {
     for reverts in [false, true] {
         let (mut network, mut embedding) = around(|spec| spec.links[0].reverts = reverts);
         plug(&mut network, port(4, 2), port(1, 3), 10);
@@ -73,7 +73,7 @@ fn a_link_leaves_its_detour_when_the_short_way_is_found() {
 }
 
 #[test]
-fn what_stands_when_the_network_has_grown_stays() {
+fn an_existing_link_keeps_its_path_after_the_discovery_phase() {
     let (mut network, mut embedding) = around(|_| ());
     embedding.stop_growing();
     plug(&mut network, port(4, 2), port(1, 3), 10);
@@ -88,7 +88,7 @@ fn what_stands_when_the_network_has_grown_stays() {
 
 /// A physical link that was up before is not new: a virtual link that left it after a failure does not return to it.
 #[test]
-fn what_comes_back_is_not_found_anew() {
+fn a_virtual_link_does_not_move_to_a_recovered_physical_link() {
     let (mut network, mut embedding) = around(|_| ());
     plug(&mut network, port(4, 2), port(1, 3), 10);
     embedding.handle_changes(&network);
@@ -100,7 +100,7 @@ fn what_comes_back_is_not_found_anew() {
 }
 
 #[test]
-fn the_widest_way_is_the_one_with_more_room() {
+fn a_widest_path_link_moves_only_to_a_path_with_more_bandwidth() {
     let (mut network, mut embedding) = around(|spec| {
         spec.links[0].route = Route::Widest;
         spec.links[0].bandwidth = megabits(2);
@@ -116,7 +116,7 @@ fn the_widest_way_is_the_one_with_more_room() {
 }
 
 #[test]
-fn a_backup_is_worth_more_than_a_short_way() {
+fn a_link_gets_a_backup_and_a_better_backup_when_the_network_grows() {
     let (mut network, mut embedding) =
         around(|spec| spec.links[0].protection = Some(Disjoint::Switches));
     let backup = |embedding: &Embedding| {
@@ -135,7 +135,7 @@ fn a_backup_is_worth_more_than_a_short_way() {
 
 /// Leaves and spines that are discovered in any order: the link keeps its first path among equal paths.
 #[test]
-fn a_link_is_not_moved_for_a_backup_that_may_take_the_new_way() {
+fn a_link_keeps_its_path_when_a_new_path_can_serve_as_backup() {
     for reverts in [false, true] {
         for (first, second) in [(2, 4), (4, 2)] {
             let mut spec = two();
@@ -166,7 +166,7 @@ fn a_link_is_not_moved_for_a_backup_that_may_take_the_new_way() {
 
 /// No tag is left for the link on the short path, which other links use.
 #[test]
-fn what_would_lack_tags_stays() {
+fn a_link_stays_on_its_detour_when_the_short_path_has_no_free_tag() {
     let mut spec = two();
     spec.switches[1].members = vec![Dpid(4)];
     spec.ports[1].at = port(4, 1);
@@ -206,7 +206,7 @@ proptest! {
     /// Wires are discovered in any order. In the end each link has the path that it would have on the complete network,
     /// or an equally good path.
     #[test]
-    fn found_one_by_one_is_as_good_as_found_at_once(
+    fn links_discovered_in_sequence_give_paths_as_good_as_discovered_at_once(
         switches in 2_u64..8,
         wires in proptest::collection::vec((0_u64..8, 0_u64..8), 1..13),
         links in proptest::collection::vec(

@@ -52,7 +52,7 @@ fn change() -> impl Strategy<Value = Change> {
 proptest! {
     /// Conservation: for every link and tenant, at every instant, label + use by others = capacity.
     #[test]
-    fn labels_and_use_add_up(changes in proptest::collection::vec(change(), 1..60)) {
+    fn label_plus_use_by_other_tenants_equals_the_capacity(changes in proptest::collection::vec(change(), 1..60)) {
         let (network, all) = chain();
         let pick = |places: &[usize]| places.iter().map(|&place| all[place]).collect::<Vec<_>>();
         let mut usage = Usage::default();
@@ -100,7 +100,7 @@ proptest! {
     /// No tenant gets labels more often than the interval allows. When no load changes, no label differs by more than
     /// the hysteresis.
     #[test]
-    fn sent_labels_are_bounded_and_correct_in_the_end(
+    fn label_updates_keep_the_interval_and_end_within_the_hysteresis(
         hysteresis in 1_u64..5,
         interval in 1_u64..50,
         changes in proptest::collection::vec((0_u64..20, change()), 1..60),
@@ -151,7 +151,7 @@ proptest! {
     }
 
     #[test]
-    fn a_blurred_label_stays_near_the_label_and_within_the_link(
+    fn a_blurred_label_stays_near_the_true_label_and_within_the_capacity(
         label in 0_u64..=10_000, step in 0_u64..4_000, noise in 0_u64..4_000, seed: [u8; 16],
     ) {
         let (_, links) = chain();
@@ -166,7 +166,7 @@ proptest! {
 }
 
 #[test]
-fn what_cannot_be_tracked_is_refused_and_changes_nothing() {
+fn invalid_flows_are_refused_and_leave_the_usage_unchanged() {
     let (mut network, all) = chain();
     let mut usage = Usage::default();
     let most = Bandwidth::from_bits_per_second(u64::MAX);
@@ -198,7 +198,7 @@ fn common_port(network: &Network, link: LinkId) -> fabric::PortId {
 }
 
 #[test]
-fn a_jump_of_the_clock_does_not_silence_a_link() {
+fn labels_are_still_sent_after_a_clock_jump() {
     let (network, all) = chain();
     let mut usage = Usage::default();
     let mut labels = Labels::new(Settings::default());
@@ -227,7 +227,7 @@ fn inference_error(privacy: &Privacy) -> f64 {
 }
 
 #[test]
-fn privacy_keeps_a_neighbours_load_from_being_read_off() {
+fn privacy_settings_hide_the_exact_load_of_another_tenant() {
     let seed = *b"an operator's...";
     let (none, some) = (Bandwidth::ZERO, megabits(2));
     let exact = inference_error(&Privacy::default());
@@ -246,7 +246,7 @@ fn privacy_keeps_a_neighbours_load_from_being_read_off() {
 }
 
 #[test]
-fn tenants_cannot_pool_what_they_see_of_exact_noise() {
+fn each_tenant_gets_different_noise_on_the_same_label() {
     let (_, all) = chain();
     let privacy =
         Privacy { step: Bandwidth::ZERO, noise: megabits(2), seed: [3; 16], ..Privacy::default() };
@@ -301,7 +301,7 @@ fn leak(privacy: &Privacy, rate: f64) -> f64 {
 
 /// docs/labels.md has the printed values.
 #[test]
-fn a_neighbours_signals_are_heard_at_most_at_the_stated_rate() {
+fn held_labels_limit_the_covert_channel_between_tenants_to_the_stated_rate() {
     let (step, noise, seed) = (megabits(5), megabits(1), *b"an operator's...");
     let stepped = Privacy { step: megabits(2), noise: megabits(2), seed, ..Privacy::default() };
     let held = Privacy { step, noise, seed, hold: Duration::from_secs(30) };
@@ -318,7 +318,7 @@ fn a_neighbours_signals_are_heard_at_most_at_the_stated_rate() {
 }
 
 #[test]
-fn held_labels_change_at_drawn_instants_alone() {
+fn held_labels_change_only_at_random_instants_per_tenant() {
     let (_, all) = chain();
     let hold = Duration::from_secs(30);
     let privacy = Privacy { hold, seed: [5; 16], ..Privacy::default() };

@@ -32,7 +32,7 @@ fn large(switches: u64, ports: u32) -> Spec {
 }
 
 #[test]
-fn a_network_is_as_large_as_it_may_be() {
+fn a_network_at_the_size_limits_is_accepted() {
     let mut spec = large(4_096, 65_536);
     spec.links.extend((10..).take(16_384 - 4_095).map(|number| link((7, number), (8, number))));
     let mut embedding = embedding();
@@ -42,7 +42,7 @@ fn a_network_is_as_large_as_it_may_be() {
 }
 
 #[test]
-fn what_is_too_large_is_refused_with_the_first_that_is_too_many() {
+fn a_network_above_a_size_limit_is_refused_with_the_first_excess_part() {
     const SWITCHES: &str = "a network has at most 4096 switches, on as many physical ones";
     const LINKS: &str = "a network has at most 16384 links, of which each two members of a big switch count for one";
     let big = |dpid: u64, members: u64| {

@@ -159,7 +159,7 @@ fn away(protection: Option<Disjoint>) -> Case {
 }
 
 #[test]
-fn a_link_reverts() {
+fn a_reverting_link_returns_without_packet_loss() {
     for protection in [None, Some(Disjoint::Switches)] {
         let mut case = away(protection);
         case.moves(set((2, 2), true));
@@ -171,7 +171,7 @@ fn a_link_reverts() {
 }
 
 #[test]
-fn a_link_goes_a_better_way() {
+fn a_link_moves_to_a_better_path_without_packet_loss() {
     for protection in [None, Some(Disjoint::Switches)] {
         let mut network = ring();
         // The active path is 1 - 2 - 4 - 3 for now; other links serve the backup.
@@ -200,7 +200,7 @@ fn a_link_goes_a_better_way() {
 }
 
 #[test]
-fn a_link_leaves_a_wire_that_is_too_narrow() {
+fn a_link_moves_away_from_a_physical_link_with_too_little_bandwidth() {
     let spec = |protection| {
         let mut spec = two();
         spec.links[0].bandwidth = megabits(6);
@@ -221,7 +221,7 @@ fn a_link_leaves_a_wire_that_is_too_narrow() {
 }
 
 #[test]
-fn what_fails_goes_at_once() {
+fn a_link_leaves_a_failed_path_at_once() {
     let ways: [fn(&mut Network); 3] = [
         |network| _ = network.set_port_up(port(1, 2), false).unwrap(),
         |network| _ = network.unplug(port(1, 2)).unwrap(),
@@ -244,7 +244,7 @@ fn what_fails_goes_at_once() {
 }
 
 #[test]
-fn what_breaks_on_the_way_is_left() {
+fn a_link_uses_the_working_path_after_a_failure_during_a_move() {
     for protection in [None, Some(Disjoint::Switches)] {
         // The old path fails before the ends send by the new path.
         let mut case = away(protection);
@@ -281,7 +281,7 @@ fn what_breaks_on_the_way_is_left() {
 
 /// Two wires with one tag each: the old path and the new path share the first wire.
 #[test]
-fn without_tags_for_both_paths_a_link_goes_at_once() {
+fn a_link_moves_at_once_when_tags_do_not_suffice_for_both_paths() {
     for (most, is_at_once) in [(2000, true), (2001, false)] {
         let mut network = ring();
         let [a, b] = [port(2, 5), port(4, 5)];
@@ -309,7 +309,7 @@ fn without_tags_for_both_paths_a_link_goes_at_once() {
 
 /// No request lacks tags because a path that a link is leaving still has them.
 #[test]
-fn tags_of_an_old_path_are_there_for_who_needs_them() {
+fn tags_of_a_path_being_left_are_available_to_a_new_request() {
     let blue = |by: u64| {
         let steps = [1, by, 3].map(|dpid| Step::Switch(Dpid(dpid)));
         let mut blue = Spec { ports: Vec::new(), hosts: Vec::new(), ..two() };
@@ -342,7 +342,7 @@ fn tags_of_an_old_path_are_there_for_who_needs_them() {
 
 /// A move ends however often other links begin to move, and each step has its time.
 #[test]
-fn a_move_goes_on_while_another_link_flaps() {
+fn a_move_is_completed_while_another_link_flaps() {
     let mut network = ring();
     let red = reverting(|link| link.bandwidth = megabits(2));
     let blue = flapping(&mut network);
@@ -365,7 +365,7 @@ fn a_move_goes_on_while_another_link_flaps() {
 
 /// After a restart the link is on its new path.
 #[test]
-fn a_restart_ends_a_move() {
+fn after_a_restart_during_a_move_the_link_is_on_the_new_path() {
     for is_moving in [false, true] {
         let mut case = away(None);
         case.change(Stays, set((2, 2), true));

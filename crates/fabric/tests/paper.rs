@@ -40,7 +40,7 @@ fn carried(network: &Network, paths: [&Path; 3]) -> [f64; 3] {
 }
 
 #[test]
-fn labels_lead_each_flow_to_where_there_is_room() {
+fn labels_lead_each_flow_to_the_path_with_free_bandwidth() {
     let network = builtin("isolation2013");
     let (from, to) = (switch(&network, 3), switch(&network, 4));
     let towards = Distances::to(&network, to);
@@ -71,7 +71,7 @@ fn labels_lead_each_flow_to_where_there_is_room() {
 }
 
 #[test]
-fn without_them_chance_decides() {
+fn without_labels_the_path_choice_can_waste_capacity_and_be_unfair() {
     let network = builtin("isolation2013");
     let (from, to) = (switch(&network, 3), switch(&network, 4));
     let both = Distances::to(&network, to).paths(&network, from, 9);

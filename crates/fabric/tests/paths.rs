@@ -31,7 +31,7 @@ fn is_sound(network: &Network, path: &Path) -> bool {
 
 proptest! {
     #[test]
-    fn shortest_and_widest_are_the_best_of_all(network in small()) {
+    fn shortest_cheapest_and_widest_paths_equal_exhaustive_search(network in small()) {
         let (from, to) = ends(&network);
         let all = all_paths(&network, from, to);
         let mut search = Search::default();
@@ -56,7 +56,7 @@ proptest! {
     }
 
     #[test]
-    fn a_disjoint_pair_is_found_wherever_there_is_one_and_is_the_shortest(
+    fn a_disjoint_pair_is_found_if_any_exists_and_has_the_fewest_hops(
         network in small(),
         disjoint in prop_oneof![Just(Disjoint::Links), Just(Disjoint::Switches)],
     ) {
@@ -79,7 +79,7 @@ proptest! {
     }
 
     #[test]
-    fn equal_cost_paths_are_all_of_the_shortest(network in small(), most in 1_usize..20, pick: usize) {
+    fn equal_cost_paths_are_exactly_the_shortest_paths(network in small(), most in 1_usize..20, pick: usize) {
         let (from, to) = ends(&network);
         let all = all_paths(&network, from, to);
         let shortest = all.iter().map(Vec::len).min().unwrap_or(0);
@@ -103,7 +103,7 @@ proptest! {
 }
 
 #[test]
-fn a_trap_does_not_hide_the_pair() {
+fn a_disjoint_pair_is_found_although_the_shortest_path_crosses_both() {
     // The shortest path 0-1-2-3 uses the middle of both disjoint ones, 0-1-5-3 and 0-4-2-3.
     let network =
         network(6, &[(0, 1, 1), (1, 2, 1), (2, 3, 1), (0, 4, 1), (4, 2, 1), (1, 5, 1), (5, 3, 1)]);
@@ -116,7 +116,7 @@ fn a_trap_does_not_hide_the_pair() {
 }
 
 #[test]
-fn between_pods_of_a_fat_tree_every_core_switch_is_a_path() {
+fn fat_tree_pods_have_an_equal_cost_path_through_each_core_switch() {
     for (k, paths) in [(4, 4), (8, 16), (16, 64)] {
         let network = builtin(&format!("fattree,{k}"));
         let (from, to) = (switch(&network, 1), switch(&network, k * k / 2));
@@ -127,7 +127,7 @@ fn between_pods_of_a_fat_tree_every_core_switch_is_a_path() {
 }
 
 #[test]
-fn a_given_path_must_hold_together() {
+fn a_given_path_with_gaps_or_repeated_links_is_refused() {
     let network = network(4, &[(0, 1, 1), (1, 2, 1), (2, 3, 1), (2, 0, 1)]);
     let place = |dpid| switch(&network, dpid);
     let link = |from: u64, to: u64| {

@@ -44,7 +44,7 @@ fn placed(change: impl FnOnce(&mut Spec)) -> (Network, Embedding) {
 }
 
 #[test]
-fn a_link_goes_around_a_switch_that_refuses_it() {
+fn a_link_moves_to_a_path_around_a_switch_that_refuses_its_rules() {
     let (network, mut embedding) = placed(|_| {});
     assert_eq!(ways(&embedding), [Some(2), None]);
     let changes = refuse(&network, &mut embedding, 2);
@@ -58,7 +58,7 @@ fn a_link_goes_around_a_switch_that_refuses_it() {
 }
 
 #[test]
-fn a_backup_takes_over_and_is_there_again_when_it_can_be() {
+fn a_backup_replaces_a_refused_path_and_exists_again_after_recovery() {
     let (mut network, mut embedding) = placed(|spec| {
         spec.links[0].protection = Some(Disjoint::Switches);
         spec.links[0].reverts = true;
@@ -84,7 +84,7 @@ fn a_backup_takes_over_and_is_there_again_when_it_can_be() {
 }
 
 #[test]
-fn without_another_way_a_link_is_down_and_says_why() {
+fn a_refused_link_without_another_path_is_down_with_the_reason() {
     let (mut network, mut embedding) = placed(|_| {});
     refuse(&network, &mut embedding, 2);
     let changes = refuse(&network, &mut embedding, 4);
@@ -112,7 +112,7 @@ fn without_another_way_a_link_is_down_and_says_why() {
 }
 
 #[test]
-fn what_others_send_through_the_switch_stays() {
+fn links_of_another_tenant_stay_on_a_switch_that_refuses_a_link() {
     let (network, mut embedding, mut other) = (ring(), embedding(), two());
     other.ports.clear();
     other.hosts.clear();
@@ -136,7 +136,7 @@ fn what_others_send_through_the_switch_stays() {
 }
 
 #[test]
-fn what_is_held_over_a_restart_is_led_around_as_well() {
+fn a_link_held_over_a_restart_moves_around_a_refusing_switch() {
     let (network, before) = placed(|_| {});
     let mut after = embedding();
     after.restore(&before.export()).unwrap();

@@ -67,7 +67,7 @@ fn any_request() -> impl Strategy<Value = (u64, u64, u64, bool, Option<Disjoint>
 
 /// The shortest path cuts the network in two, but two longer paths do not.
 #[test]
-fn who_has_lost_all_is_put_where_a_backup_is_to_be_had_too() {
+fn a_reservation_without_path_gets_paths_with_a_backup_after_recovery() {
     let between = [[0, 1], [1, 2], [2, 7], [1, 3], [3, 4], [4, 7], [0, 5], [5, 6], [6, 2]];
     let mut network = network(8, &between.map(|[a, b]| (a, b, 10)));
     let mut reservations = Reservations::default();
@@ -89,7 +89,7 @@ fn who_has_lost_all_is_put_where_a_backup_is_to_be_had_too() {
 
 proptest! {
     #[test]
-    fn accounts_are_true_whatever_fails_and_comes_back(
+    fn reserved_bandwidth_is_correct_after_any_failures_and_recoveries(
         mut network in small(),
         requests in proptest::collection::vec(any_request(), 1..12),
         flaps in proptest::collection::vec((any::<prop::sample::Index>(), any::<bool>()), 0..20),
@@ -140,7 +140,7 @@ proptest! {
 }
 
 #[test]
-fn admission_says_what_is_left() {
+fn a_refused_reservation_reports_the_bandwidth_that_is_left() {
     // Two paths: 10 Mbit/s directly, 4 Mbit/s by the detour.
     let network = network(3, &[(0, 2, 10), (0, 1, 4), (1, 2, 4)]);
     let mut reservations = Reservations::default();
@@ -165,7 +165,7 @@ fn admission_says_what_is_left() {
 }
 
 #[test]
-fn a_failure_moves_to_the_backup_and_back_if_asked() {
+fn a_failed_path_moves_to_the_backup_and_reverts_only_if_requested() {
     let mut network = network(4, &[(0, 3, 10), (0, 1, 10), (1, 3, 10), (0, 2, 10), (2, 3, 10)]);
     let direct = wires(&network)[0];
     let mut reservations = Reservations::default();
@@ -194,7 +194,7 @@ fn a_failure_moves_to_the_backup_and_back_if_asked() {
 }
 
 #[test]
-fn what_finds_no_way_waits_for_one() {
+fn a_reservation_without_path_gets_a_path_when_a_link_recovers() {
     let mut network = network(2, &[(0, 1, 10)]);
     let wire = wires(&network)[0];
     let mut reservations = Reservations::default();
@@ -208,7 +208,7 @@ fn what_finds_no_way_waits_for_one() {
 }
 
 #[test]
-fn a_thousand_virtual_links_outlive_a_switch() {
+fn a_thousand_virtual_links_survive_the_removal_of_a_core_switch() {
     let mut network = builtin("fattree,8");
     let edge = |number: u64| switch(&network, number % 32 + 1);
     let mut reservations = Reservations::default();

@@ -64,7 +64,7 @@ fn no_room(refusals: &[Refusal], tenant: TenantId, left: u64) {
 
 /// Some links of the path are discovered before the whole path.
 #[test]
-fn what_is_held_has_its_bandwidth() {
+fn a_held_link_keeps_its_bandwidth_after_a_restart() {
     let (red, blue) = (bare(4, 6), bare(2, 6));
     let mut before = embedding();
     before.apply(&joined(4, &[1, 2, 3]), &wanted(&[(RED, &red)])).unwrap();
@@ -89,7 +89,7 @@ fn what_is_held_has_its_bandwidth() {
 
 /// A held backup does not lose its bandwidth either, and no link moves there.
 #[test]
-fn what_is_held_keeps_its_backup() {
+fn a_held_link_keeps_the_bandwidth_of_its_backup_after_a_restart() {
     let mut red = bare(3, 6);
     red.links[0].protection = Some(Disjoint::Switches);
     let whole = joined(4, &[1, 2, 3, 4]);
@@ -107,7 +107,7 @@ fn what_is_held_keeps_its_backup() {
 
 /// The switch on its path never comes back.
 #[test]
-fn what_was_held_goes_on_by_its_backup() {
+fn a_held_link_uses_its_backup_when_a_switch_does_not_return() {
     let mut red = bare(3, 6);
     red.links[0].protection = Some(Disjoint::Switches);
     let mut before = embedding();
@@ -137,7 +137,7 @@ fn stranded() -> (Network, Embedding, [Spec; 2]) {
 }
 
 #[test]
-fn what_lost_its_way_says_whether_there_is_one_without_room() {
+fn a_link_without_path_reports_no_bandwidth_or_no_path() {
     let (mut network, mut embedding, _) = stranded();
     let no_room = Trouble::Route(Error::NoBandwidth(megabits(4)));
     assert_eq!(status(&embedding, RED).trouble, Some(no_room));
@@ -147,7 +147,7 @@ fn what_lost_its_way_says_whether_there_is_one_without_room() {
 }
 
 #[test]
-fn what_lost_its_way_gets_the_room_that_another_gives_up() {
+fn a_link_without_path_gets_the_bandwidth_released_by_another_tenant() {
     let stop = |spec: &mut Spec| spec.links.clear();
     let shrink = |spec: &mut Spec| spec.links[0].bandwidth = megabits(4);
     let elsewhere = |spec: &mut Spec| spec.switches[1].members = vec![Dpid(2)];
@@ -169,7 +169,7 @@ fn what_lost_its_way_gets_the_room_that_another_gives_up() {
 
 /// New links come before waiting links.
 #[test]
-fn what_lost_its_way_is_no_reason_to_refuse_what_is_new() {
+fn a_new_link_is_placed_before_a_link_without_path() {
     let (network, mut embedding, [red, blue]) = stranded();
     let green = TenantId(3);
     embedding.apply(&network, &wanted(&[(RED, &red), (green, &blue)])).unwrap();
@@ -177,7 +177,7 @@ fn what_lost_its_way_is_no_reason_to_refuse_what_is_new() {
 }
 
 #[test]
-fn a_backup_is_found_when_there_is_room() {
+fn a_backup_is_found_when_bandwidth_is_released() {
     let (mut network, mut embedding) = (joined(4, &[1, 2, 3, 4]), embedding());
     let (mut red, blue) = (bare(3, 6), bare(4, 6));
     red.links[0].protection = Some(Disjoint::Switches);
@@ -194,7 +194,7 @@ fn a_backup_is_found_when_there_is_room() {
 }
 
 #[test]
-fn a_link_reverts_when_there_is_room() {
+fn a_link_reverts_when_bandwidth_on_its_path_is_released() {
     let (mut network, mut embedding) = (joined(4, &[1, 2, 3, 4]), embedding());
     let (mut red, blue) = (bare(3, 6), bare(2, 6));
     red.links[0].reverts = true;
@@ -211,7 +211,7 @@ fn a_link_reverts_when_there_is_room() {
 
 /// A link that returns to its preferred path leaves room for a link that could not use the released path.
 #[test]
-fn what_is_left_on_the_way_home_is_shared_out_as_well() {
+fn bandwidth_released_by_a_reverting_link_is_given_to_a_waiting_link() {
     let (mut network, mut embedding) = (joined(4, &[1, 2, 3, 4]), embedding());
     let (mut red, blue, green) = (bare(3, 6), bare(2, 6), bare(4, 6));
     red.links[0].reverts = true;
@@ -240,7 +240,7 @@ fn load(network: &Network, embedding: &Embedding, dpid: u64) -> [Bandwidth; 2] {
 }
 
 #[test]
-fn what_has_no_room_any_more_moves() {
+fn links_that_lose_their_bandwidth_move_to_another_path() {
     let (mut network, mut embedding) = (joined(4, &[1, 2, 3, 4]), embedding());
     let spec = bare(3, 3);
     let third = TenantId(3);
@@ -264,7 +264,7 @@ fn what_has_no_room_any_more_moves() {
 }
 
 #[test]
-fn what_finds_no_room_elsewhere_stays_and_is_reported_once() {
+fn an_oversubscribed_link_without_another_path_stays_and_is_reported_once() {
     let (mut network, mut embedding) = (joined(4, &[1, 2, 3, 4]), embedding());
     let (red, blue) = (bare(3, 6), bare(3, 6));
     embedding.apply(&network, &wanted(&[(RED, &red), (BLUE, &blue)])).unwrap();
@@ -294,7 +294,7 @@ fn what_finds_no_room_elsewhere_stays_and_is_reported_once() {
 
 /// For a link with its backup on the narrow wire, no traffic moves.
 #[test]
-fn a_backup_moves_before_anything_else_does() {
+fn a_backup_on_a_narrow_link_moves_and_the_active_path_stays() {
     let (mut network, mut embedding) = (joined(4, &[1, 2, 3, 4]), embedding());
     for number in [7, 8] {
         network.add_port(port(1, number)).unwrap();
@@ -320,7 +320,7 @@ fn a_backup_moves_before_anything_else_does() {
 }
 
 #[test]
-fn what_lost_its_way_gets_the_room_that_a_link_gains() {
+fn a_link_without_path_gets_a_path_when_physical_links_gain_bandwidth() {
     let (mut network, mut embedding, _) = stranded();
     network.set_capacity(port(3, 2), megabits(12)).unwrap();
     embedding.handle_changes(&network);

@@ -88,7 +88,7 @@ proptest! {
     /// The defining property (Bertsekas and Gallager, section 6.5.2): each flow has its demand, or crosses a full link
     /// on which no flow has more for its weight.
     #[test]
-    fn every_flow_is_content_or_has_a_bottleneck(case in case()) {
+    fn every_flow_has_its_demand_or_a_bottleneck_link(case in case()) {
         let rates = max_min(&case.capacities, &case.demands()).unwrap();
         let level = |place: usize| rates[place] / case.flows[place].1 as f64;
         let flows = &case.flows;
@@ -107,7 +107,7 @@ proptest! {
     }
 
     #[test]
-    fn nominal_rates_never_exceed_what_was_bought(
+    fn nominal_rates_never_exceed_the_bandwidth_of_a_vnic(
         bandwidths in proptest::collection::vec(0_u64..1_000, 2..6),
         changes in proptest::collection::vec((0_u64..10, 0_u64..6, 0_u64..6, 0_u64..1_000, 0_u8..8), 1..50),
     ) {
@@ -193,7 +193,7 @@ fn megabits(megabits: u64) -> Bandwidth {
 }
 
 #[test]
-fn nominal_rates() {
+fn nominal_rates_follow_the_hose_model() {
     // Bandwidths in Mbit/s; flows as sender, receiver and nominal rate in kbit/s.
     let check = |bandwidths: &[u64], flows: &[(u64, u64, u64)]| {
         let mut hose = Hose::default();
@@ -248,7 +248,7 @@ fn unused_bandwidth_is_redistributed() {
 }
 
 #[test]
-fn impossible_wishes_are_refused_by_place() {
+fn impossible_demands_are_refused_with_their_index() {
     let flow = |links: &'static [usize], weight, most| Demand { links, weight, most };
     let cases = [
         (vec![-1.0], vec![], Error::ImpossibleCapacity(0)),
@@ -268,7 +268,7 @@ fn impossible_wishes_are_refused_by_place() {
 }
 
 #[test]
-fn a_vnic_takes_its_flows_with_it() {
+fn removing_a_vnic_removes_its_flows() {
     let mut hose = Hose::default();
     for id in 0..3 {
         hose.add_vnic(VnicId(id), megabits(10)).unwrap();

@@ -52,7 +52,7 @@ fn without_tags() -> (Network, Embedding, [Spec; 2]) {
 }
 
 #[test]
-fn what_lost_its_tags_is_no_reason_to_refuse_others() {
+fn a_link_that_lost_its_tags_does_not_block_other_requests() {
     let (network, embedding, [red, blue]) = without_tags();
     let stopped = |spec: &Spec| Spec { started: false, ..spec.clone() };
     let (no_red, no_blue) = (stopped(&red), stopped(&blue));
@@ -73,7 +73,7 @@ fn what_lost_its_tags_is_no_reason_to_refuse_others() {
 }
 
 #[test]
-fn what_takes_more_tags_than_are_left_is_refused() {
+fn a_link_that_needs_more_tags_than_are_free_is_refused() {
     let (network, mut embedding, [red, blue]) = without_tags();
     let refusal = |tenant, at| {
         let why = Reason::Unroutable(Trouble::Tags(at));
@@ -88,7 +88,7 @@ fn what_takes_more_tags_than_are_left_is_refused() {
 }
 
 #[test]
-fn what_lost_its_tags_does_not_keep_a_restart_from_taking_all_back() {
+fn after_a_restart_a_link_without_tags_does_not_block_other_links() {
     let (mut network, before, [red, blue]) = without_tags();
     let mut after = tags(5, 5);
     after.restore(&before.export()).unwrap();
@@ -105,7 +105,7 @@ fn what_lost_its_tags_does_not_keep_a_restart_from_taking_all_back() {
 
 /// From 1 to 2 no tag is left, but many tags are left from 2 to 1.
 #[test]
-fn a_link_that_has_tags_one_way_only_is_down_at_both_ends() {
+fn a_link_with_tags_in_only_one_direction_is_down_at_both_ends() {
     let (mut network, mut embedding) = (ring(), tags(5, 6));
     let hosts = [1, 9];
     network.add_port(port(2, 9)).unwrap();
@@ -133,7 +133,7 @@ fn a_link_that_has_tags_one_way_only_is_down_at_both_ends() {
 
 /// The shortest path has no free tag; another path has.
 #[test]
-fn a_link_goes_where_tags_are_left() {
+fn a_link_is_placed_and_moved_only_to_paths_with_free_tags() {
     let (mut network, mut embedding) = (ring(), tags(5, 5));
     let (red, blue) = (bare(&[]), bare(&[1, 2, 3]));
     let ways = |embedding: &Embedding, tenant| {
@@ -172,7 +172,7 @@ fn a_link_goes_where_tags_are_left() {
 
 /// A backup has tags of its own from the beginning.
 #[test]
-fn a_backup_without_tags_is_none() {
+fn a_path_without_free_tags_is_not_used_as_backup() {
     let (mut network, mut embedding) = (ring(), tags(5, 5));
     let mut red = bare(&[]);
     red.links[0].protection = Some(Disjoint::Switches);
@@ -197,7 +197,7 @@ fn a_backup_without_tags_is_none() {
 
 /// While Weir was stopped, the wire of red's link was taken away and a host of blue's put in its place.
 #[test]
-fn what_is_held_is_not_where_others_have_their_hosts() {
+fn a_held_link_is_not_restored_over_an_edge_port_of_another_tenant() {
     let (network, mut before) = (ring(), embedding());
     let red = bare(&[]);
     before.apply(&network, &wanted(&[(RED, &red)])).unwrap();
@@ -233,7 +233,7 @@ fn what_is_held_is_not_where_others_have_their_hosts() {
 /// While Weir was stopped, the wire of a link was removed and its port declared as an edge port, where no tenant has a
 /// port yet.
 #[test]
-fn what_is_held_is_not_where_hosts_are_declared() {
+fn a_held_link_is_not_restored_over_a_port_declared_as_edge_port() {
     let (mut network, mut before) = (ring(), embedding());
     let red = bare(&[]);
     before.apply(&network, &wanted(&[(RED, &red)])).unwrap();
@@ -251,7 +251,7 @@ fn what_is_held_is_not_where_hosts_are_declared() {
 /// Switches that have not followed yet still send by the old path. Whether Weir is restarted in the middle of the move, or after it,
 /// others take the tags of that path last.
 #[test]
-fn after_a_restart_tags_that_were_given_up_are_taken_last() {
+fn after_a_restart_released_tags_are_taken_last() {
     let network = ring();
     let [old, new, blue] = [bare(&[1, 2, 3]), bare(&[1, 4, 3]), bare(&[1, 2, 3])];
     let tags_of = |embedding: &Embedding, tenant| {
@@ -278,7 +278,7 @@ fn after_a_restart_tags_that_were_given_up_are_taken_last() {
 /// The tags of a path that is not restored, because the request has changed when Weir returns, are taken last as well,
 /// wherever the next search begins.
 #[test]
-fn after_a_restart_tags_of_paths_that_are_left_are_taken_last() {
+fn after_a_restart_tags_of_paths_not_restored_are_taken_last() {
     let network = ring();
     let [old, new, blue] = [bare(&[1, 2, 3]), bare(&[1, 4, 3]), bare(&[1, 2, 3])];
     for turns in 0..12 {

@@ -183,7 +183,7 @@ mod tests {
     use std::string::ToString;
 
     #[test]
-    fn a_frame_has_the_headers_of_the_text() {
+    fn a_frame_built_from_a_match_matches_the_match() {
         for text in [
             "",
             "dl_src=02:00:00:00:00:01,dl_dst=ff:ff:ff:ff:ff:ff",
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_packet_has_is_named() {
+    fn a_match_without_a_possible_packet_is_refused_with_the_field_name() {
         for (text, says) in [
             ("ip,nw_src=10.0.0.0/8", "`nw_src` has a mask; a packet has one value"),
             ("metadata=1", "no packet can be made with this value of `metadata`"),

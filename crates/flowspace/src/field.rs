@@ -319,7 +319,7 @@ mod tests {
     use crate::Key;
 
     #[test]
-    fn fields_fit_their_words() {
+    fn every_field_fits_into_the_words_of_the_key() {
         for field in Field::ALL {
             let place = field.place();
             if place.width == 128 {
@@ -333,7 +333,7 @@ mod tests {
     /// Fields may share bits only where their prerequisites exclude each other, or are one field
     /// under two names.
     #[test]
-    fn only_excluded_fields_share_bits() {
+    fn only_fields_with_exclusive_prerequisites_share_bits() {
         for a in Field::ALL {
             for b in Field::ALL {
                 let shared = Key::default().with(a, a.full_mask()).get(b) != 0;

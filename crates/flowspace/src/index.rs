@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn candidates_are_all_that_a_linear_scan_finds() {
+    fn index_candidates_include_all_matches_of_a_linear_scan() {
         let all = matches();
         let mut index = MatchIndex::default();
         for (number, match_) in all.iter().enumerate() {
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_region_of_known_bits_meets_what_it_means_alone() {
+    fn a_lookup_with_an_exact_field_examines_few_matches() {
         let mut index = MatchIndex::default();
         for n in 0..10_000 {
             index.insert(0, &Match::exact(Field::NwSrc, u128::from(n)), n);

@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_v10_port_survives() {
+    fn every_v10_port_number_converts_to_32_bits_and_back() {
         for port in 0..=u16::MAX {
             assert_eq!(port_to_v10(port_from_v10(port)), Some(port));
         }

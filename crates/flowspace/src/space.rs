@@ -83,7 +83,7 @@ mod tests {
 
     /// Taking one address out of everything leaves a piece per bit.
     #[test]
-    fn the_limit_counts_pieces() {
+    fn cover_checks_fail_when_the_pieces_exceed_the_limit() {
         let address = Match::exact(Field::DlDst, 0x0102_0304_0506);
         let parts = [address, Match::ANY];
         assert!(covered_by(&Match::ANY, &parts, 48));
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_wins_what_no_entry_matches() {
+    fn an_owner_does_not_win_a_region_that_the_entries_do_not_cover() {
         let region = Match::exact(Field::DlType, 0x800);
         let tcp = region.with(Field::NwProto, 6);
         assert!(!wins_everywhere(&region, [(&tcp, &1)].into_iter(), &1, 100));

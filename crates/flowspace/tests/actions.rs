@@ -21,7 +21,7 @@ fn check_v13(set: &str, action: v13::Action<'_>, expected: &str) {
 }
 
 #[test]
-fn v10_actions() {
+fn each_v10_action_gives_the_expected_match_image() {
     use v10::Action::*;
     let port = v10::PortNo(3);
     check_v10("tcp,tp_dst=80", Output { port, max_len: 0 }, "tcp,tp_dst=80");
@@ -51,7 +51,7 @@ fn v10_actions() {
 }
 
 #[test]
-fn v13_actions() {
+fn each_v13_action_gives_the_expected_match_image() {
     use v13::Action::*;
     let set = |field, value| SetField(Oxm::exact(field, value));
     check_v13("tcp,tp_dst=80", Group(1), "tcp,tp_dst=80");

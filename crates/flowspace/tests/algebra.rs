@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 proptest! {
     #[test]
-    fn a_match_means_what_it_says(spec in spec()) {
+    fn a_match_matches_exactly_the_specified_packets(spec in spec()) {
         let match_ = spec.to_match();
         for point in points() {
             prop_assert_eq!(match_.matches(&point.key()), spec.admits(&point), "{:?}", point);

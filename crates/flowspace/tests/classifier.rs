@@ -144,7 +144,7 @@ fn mask_of(match_: &Match) -> Vec<u128> {
 }
 
 #[test]
-fn the_first_of_equals_wins_until_it_leaves() {
+fn the_first_entry_of_equal_priority_is_found_until_removed() {
     let ip: Match = "ip".parse().unwrap();
     let tcp: Match = "tcp".parse().unwrap();
     let key =

@@ -37,7 +37,7 @@ const IPV4: &str = "0a000001 c0a80102";
 const PORTS: &str = "1234 0050 00000000 00000000 5000ffff 00000000";
 
 #[test]
-fn ethernet() {
+fn ethernet_types_and_snap_headers_are_extracted() {
     check("88cc 0207", "dl_type=0x88cc");
     check("9000", "dl_type=0x9000");
     check("0026 424203 0000", "dl_type=0x05ff");
@@ -47,7 +47,7 @@ fn ethernet() {
 }
 
 #[test]
-fn frames_without_a_whole_header_have_only_a_port() {
+fn frames_without_a_whole_ethernet_header_have_only_an_in_port() {
     for length in 0..14 {
         assert_eq!(
             Key::extract(0xffff_fffe, &vec![0xff; length]),
@@ -57,7 +57,7 @@ fn frames_without_a_whole_header_have_only_a_port() {
 }
 
 #[test]
-fn vlan_tags() {
+fn outer_vlan_tags_and_inner_ethernet_types_are_extracted() {
     check("8100 0005 88cc", "dl_vlan=5,dl_vlan_pcp=0,dl_type=0x88cc");
     check("8100 f005 88cc", "dl_vlan=5,dl_vlan_pcp=7,dl_type=0x88cc");
     check("8100 0000 88cc", "dl_vlan=0,dl_vlan_pcp=0,dl_type=0x88cc");
@@ -77,7 +77,7 @@ fn vlan_tags() {
 }
 
 #[test]
-fn ipv4() {
+fn ipv4_addresses_dscp_and_transport_ports_are_extracted() {
     let addresses = "nw_src=10.0.0.1,nw_dst=192.168.1.2";
     for (frame, expected) in [
         ("45ba0028 00000000 4006", "tcp,nw_tos=184,nw_ecn=2,tp_src=4660,tp_dst=80"),
@@ -155,7 +155,7 @@ fn ipv6() {
 }
 
 #[test]
-fn neighbour_discovery() {
+fn neighbour_discovery_targets_and_options_are_extracted() {
     let addresses = "fe800000000000000000000000000001 20010db8000000000000000000000002";
     let text = "ipv6_src=fe80::1,ipv6_dst=2001:db8::2";
     let target = "20010db8000000000000000000000003";
@@ -202,7 +202,7 @@ fn arp() {
 }
 
 #[test]
-fn mpls_and_pbb() {
+fn mpls_labels_and_pbb_service_ids_are_extracted() {
     check("8847 00064 7 40", "mpls,mpls_label=100,mpls_tc=3,mpls_bos=1");
     check("8848 fffff 0 40 00064 7 40", "mplsm,mpls_label=1048575,mpls_tc=0,mpls_bos=0");
     check("8847 0006", "mpls");

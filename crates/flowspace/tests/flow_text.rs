@@ -181,7 +181,7 @@ fn cases() -> Vec<(Vec<u8>, &'static str)> {
 }
 
 #[test]
-fn entries_are_written_as_ovs_ofctl_does() {
+fn entries_are_printed_in_the_format_of_ovs_ofctl() {
     for (frame, expected) in cases() {
         assert_eq!(line(&frame), expected);
     }
@@ -189,7 +189,7 @@ fn entries_are_written_as_ovs_ofctl_does() {
 
 /// Actions that Open vSwitch does not know are printed with their bytes.
 #[test]
-fn what_ovs_ofctl_does_not_know_is_printed_with_its_bytes() {
+fn actions_unknown_to_ovs_ofctl_are_printed_with_bytes() {
     let unknown = v13::Action::Unknown { type_: 99, body: &[1, 2, 3, 4] };
     let theirs = v13::Action::Experimenter { experimenter: 0xabc, body: &[0; 8] };
     let mask = [0xf0, 0, 0, 0, 0, 0];
@@ -202,7 +202,7 @@ fn what_ovs_ofctl_does_not_know_is_printed_with_its_bytes() {
 }
 
 #[test]
-fn other_frames_are_no_entries() {
+fn truncated_frames_and_other_message_types_have_no_flow_text() {
     for (frame, _) in cases() {
         for length in 0..frame.len() {
             assert_eq!(FlowText::of_flow_mod(&frame[..length]), None, "{length} bytes");
@@ -215,11 +215,11 @@ fn other_frames_are_no_entries() {
 
 /// The oracle: the text that Open vSwitch prints for the same frames.
 #[test]
-fn ovs_prints_the_same_match_and_actions() {
+fn ovs_prints_the_same_actions_for_each_flow_mod() {
     let there = std::process::Command::new("ovs-ofctl").arg("--version").output();
     if !there.is_ok_and(|output| output.status.success()) {
         assert!(std::env::var("CI").as_deref() != Ok("true"), "ovs-ofctl is missing");
-        let name = "ovs_prints_the_same_match_and_actions";
+        let name = "ovs_prints_the_same_actions_for_each_flow_mod";
         std::io::Write::write_all(
             &mut std::io::stderr(),
             format!("SKIPPED {name}: ovs-ofctl is missing (apt-get install openvswitch-switch)\n")

@@ -74,8 +74,8 @@ fn as_in_v10(text: &str) -> String {
 }
 
 #[test]
-fn ovs_reads_what_we_print() {
-    if !ovs_is_there("ovs_reads_what_we_print") {
+fn ovs_parses_printed_matches_to_the_same_match() {
+    if !ovs_is_there("ovs_parses_printed_matches_to_the_same_match") {
         return;
     }
     let cases = common::cases(include_str!("cases/matches.txt"));
@@ -98,8 +98,8 @@ fn ovs_reads_what_we_print() {
 }
 
 #[test]
-fn ovs_prints_our_v13_bytes_as_we_do() {
-    if !ovs_is_there("ovs_prints_our_v13_bytes_as_we_do") {
+fn ovs_prints_v13_matches_in_the_same_text() {
+    if !ovs_is_there("ovs_prints_v13_matches_in_the_same_text") {
         return;
     }
     for match_ in samples(300, common::any_match()).iter().filter(|match_| known_to_ovs(match_)) {
@@ -114,8 +114,8 @@ fn ovs_prints_our_v13_bytes_as_we_do() {
 }
 
 #[test]
-fn ovs_prints_our_v10_bytes_as_we_do() {
-    if !ovs_is_there("ovs_prints_our_v10_bytes_as_we_do") {
+fn ovs_prints_v10_matches_in_the_same_text() {
+    if !ovs_is_there("ovs_prints_v10_matches_in_the_same_text") {
         return;
     }
     for match_ in samples(300, common::any_v10_match()) {
@@ -126,8 +126,8 @@ fn ovs_prints_our_v10_bytes_as_we_do() {
 
 /// Random wildcards and values: both programs must ignore the same fields.
 #[test]
-fn ovs_normalises_v10_as_we_do() {
-    if !ovs_is_there("ovs_normalises_v10_as_we_do") {
+fn ovs_normalises_random_v10_matches_to_the_same_match() {
+    if !ovs_is_there("ovs_normalises_random_v10_matches_to_the_same_match") {
         return;
     }
     for wire in samples(300, v10_at_random()) {
@@ -176,8 +176,8 @@ fn v10_frame(match_: v10::Match) -> Vec<u8> {
 
 /// Well-formed frames of every protocol, taken apart by both.
 #[test]
-fn ovs_extracts_as_we_do() {
-    if !ovs_is_there("ovs_extracts_as_we_do") {
+fn ovs_extracts_the_same_fields_from_frames() {
+    if !ovs_is_there("ovs_extracts_the_same_fields_from_frames") {
         return;
     }
     let frames = samples(600, frame());

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 /// Every line of the file: the text reads as a match that prints as stated.
 #[test]
-fn printed_form() {
+fn matches_are_printed_in_the_canonical_form() {
     for (text, expected) in common::cases(include_str!("cases/matches.txt")) {
         let match_: Match = text.parse().unwrap_or_else(|e| panic!("`{text}`: {e}"));
         let expected = if expected == "(everything)" { "" } else { &expected };
@@ -28,7 +28,7 @@ fn refusals() {
 }
 
 #[test]
-fn sets_written_differently_are_equal() {
+fn equivalent_match_texts_give_equal_matches() {
     for (one, other) in [
         ("tcp", "ip,nw_proto=6"),
         ("nw_proto=6 ip", "dl_type=0x0800,nw_proto=0x6"),

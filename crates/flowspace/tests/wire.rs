@@ -18,7 +18,7 @@ proptest! {
     }
 
     #[test]
-    fn what_v10_can_say_survives_it(match_ in common::any_v10_match()) {
+    fn matches_expressible_in_v10_convert_to_v10_and_back(match_ in common::any_v10_match()) {
         let wire = match_.to_v10().unwrap();
         prop_assert_eq!(Match::from_v10(&wire), match_);
     }
@@ -93,7 +93,7 @@ fn any_v10_wire() -> impl Strategy<Value = v10::Match> {
 
 /// The normalization of Open vSwitch for fields that do not belong together in 1.0.
 #[test]
-fn v10_is_normalised() {
+fn v10_matches_are_normalised_as_in_open_vswitch() {
     let given = |fields: &[Wildcards]| {
         Wildcards(fields.iter().fold(Wildcards::ALL.0, |all, field| all & !field.0))
     };
@@ -134,7 +134,7 @@ fn v10_is_normalised() {
 }
 
 #[test]
-fn v10_says_what_it_cannot_say() {
+fn a_match_not_expressible_in_v10_is_refused_with_the_field() {
     for (text, field) in [
         ("ipv6,ipv6_src=::1", Field::Ipv6Src),
         ("metadata=1", Field::Metadata),
@@ -157,7 +157,7 @@ fn v10_says_what_it_cannot_say() {
 }
 
 #[test]
-fn v13_says_what_it_cannot_say() {
+fn a_match_not_expressible_in_v13_is_refused_with_the_field() {
     let ip: Match = "ip".parse().unwrap();
     // A piece of everything-but-IP fixes one bit of the Ethernet type.
     let piece = Match::ANY.subtract(&ip).next().unwrap();
@@ -170,7 +170,7 @@ fn v13_says_what_it_cannot_say() {
 
 /// Bad OXM lists, the field at fault, and the error that the sender must get.
 #[test]
-fn v13_refusals() {
+fn invalid_v13_oxm_lists_are_refused_with_the_right_error_code() {
     const IP: Oxm<'_> = Oxm::exact(OxmField::ETH_TYPE, &[8, 0]);
     const IPV6: Oxm<'_> = Oxm::exact(OxmField::ETH_TYPE, &[0x86, 0xdd]);
     const TCP: Oxm<'_> = Oxm::exact(OxmField::IP_PROTO, &[6]);
@@ -263,7 +263,7 @@ fn number(field: OxmField, bytes: &mut [u8; 16], value: u128) -> Oxm<'_> {
 }
 
 #[test]
-fn refusals_are_explained() {
+fn match_errors_are_explained_in_text() {
     for (error, text) in [
         (MatchError::Repeated(OxmField::IN_PORT), "in_port is there twice"),
         (MatchError::MissingPrerequisite(OxmField::TCP_SRC), "tp_src needs tcp or tcp6 before it"),

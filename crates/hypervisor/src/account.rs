@@ -166,7 +166,7 @@ mod tests {
     use alloc::vec::Vec;
 
     #[test]
-    fn changes_beyond_the_burst_wait_until_they_are_paid_for() {
+    fn changes_beyond_the_burst_wait_according_to_the_rate() {
         let (account, rate) = (Account::default(), Rate { per_second: 1_000, burst: 50 });
         let charge = |changes, ms: u64| {
             let again = account.charge_changes(changes, rate, Instant(ms * 1_000_000));
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_on_all_switches_is_bounded_and_each_may_have_one_request() {
+    fn held_bytes_are_bounded_over_switches_except_one_request_per_switch() {
         let account = Arc::new(Account::default());
         let mut switches: Vec<Held> = (0..20).map(|_| Held::default()).collect();
         switches.iter_mut().for_each(|held| held.share(account.clone()));

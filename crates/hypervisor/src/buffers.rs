@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_good_for_one_use() {
+    fn a_buffer_id_is_valid_for_one_use() {
         let mut buffers = Buffers::default();
         let (id, _) = buffers.give(packet(77));
         assert_eq!(buffers.take(id), Some(packet(77)));
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_never_given_are_refused() {
+    fn buffer_ids_that_were_never_assigned_are_refused() {
         let mut buffers = Buffers::default();
         assert_eq!(buffers.take(0), None);
         buffers.give(packet(1));
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_is_forgotten() {
+    fn the_oldest_buffer_id_becomes_invalid_when_the_table_is_full() {
         let mut buffers = Buffers::default();
         let (first, _) = buffers.give(packet(0));
         for physical in 1..256 {
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn no_buffer_is_never_given() {
+    fn the_reserved_id_no_buffer_is_never_assigned() {
         let mut buffers = Buffers { slots: Vec::new(), next: u32::MAX - 1 };
         assert_eq!(buffers.give(packet(1)).0, u32::MAX - 1);
         assert_eq!(buffers.give(packet(2)).0, 0);

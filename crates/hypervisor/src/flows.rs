@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_are_found_by_what_identifies_them() {
+    fn entries_are_found_by_table_match_and_priority() {
         let mut table = FlowTable::default();
         for priority in 0..100 {
             let id = table.number();
@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wide_request_means_all_that_is_narrower() {
+    fn a_wide_match_selects_entries_with_equal_or_narrower_matches() {
         let mut table = FlowTable::default();
         for (i, m) in [Match::ANY, port(1), port(2)].into_iter().enumerate() {
             let id = table.number();
@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn overlap_is_between_entries_of_one_priority() {
+    fn entries_overlap_only_with_the_same_priority_and_a_common_match() {
         let mut table = FlowTable::default();
         let id = table.number();
         table.put(id, flow(port(1), 5));
@@ -460,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stored_entry_comes_back() {
+    fn a_stored_entry_is_read_back_unchanged() {
         let before = flow(port(1), 9);
         for (format, other) in [(2, 3), (3, 2)] {
             let mut bytes = before.to_bytes(format);

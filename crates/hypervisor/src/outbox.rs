@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_come_out_as_they_went_in_and_messages_are_counted() {
+    fn the_outbox_keeps_the_order_of_bytes_and_counts_messages() {
         let mut outbox = Outbox::default();
         let mut expected = Vec::new();
         let mut got = Vec::new();

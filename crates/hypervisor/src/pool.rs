@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_switch_gets_as_much_as_it_leaves_free() {
+    fn a_switch_gets_at_most_as_much_memory_as_stays_free() {
         let pool = Arc::new(Pool::new(1_000));
         let taken = || Taken::new(pool.clone());
         let (mut first, mut second) = (taken(), taken());

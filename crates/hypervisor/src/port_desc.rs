@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn features_say_the_highest_rate() {
+    fn the_port_speed_is_the_highest_rate_of_the_port_features() {
         for (features, kilobits) in
             [(0, 0), (0b1, 10_000), (0b10_1000, 1_000_000), (1 << 6, 10_000_000), (1 << 11, 0)]
         {

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn the_description_decides_whose_sheet_it_is_and_else_the_datapath_id() {
+    fn a_sheet_is_assigned_by_the_description_or_else_by_the_datapath_id() {
         let words = |software: &str| ["maker", "box", software].map(str::to_owned);
         let sheet = Sheet { dpid: Some(7), description: Some(words("1.0")), ..Sheet::default() };
         assert!(sheet.is_of(7, Some(&words("1.0"))) && sheet.is_of(8, Some(&words("1.0"))));
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_message_counts_as_many_quick_ones() {
+    fn a_slow_message_class_costs_up_to_256_units() {
         let mut sheet = Sheet::default();
         assert_eq!(sheet.units(MessageClass::FlowMod), 1);
         sheet.classes.insert(MessageClass::PacketIn, measured(1e9, 1));

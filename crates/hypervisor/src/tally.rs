@@ -72,7 +72,7 @@ mod tests {
     use flowspace::field::VLAN_PRESENT;
 
     #[test]
-    fn the_tag_is_not_the_tenants() {
+    fn the_bytes_of_the_link_tag_are_not_counted_for_the_tenant() {
         let tagged = at_port(5).with(Field::VlanVid, 2000 | VLAN_PRESENT);
         let count = Count { packets: 3, bytes: 3 * 60 };
         assert_eq!(Count::by_entry(&tagged, 3, 3 * 64), count);
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cookie_says_for_whose_port_an_entry_counts() {
+    fn the_cookie_of_a_counting_rule_identifies_tenant_and_port() {
         let counted = CountedPort::new(TenantId(7), 10).unwrap();
         assert_eq!(counted_by(cookie_of(counted)), Some(counted));
         let by = Installation::default();

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_debt_is_paid_back_in_turns() {
+    fn a_tenant_waits_until_turns_have_paid_its_debt() {
         let mut turns = turns(1);
         turns.charge(0, 11 * QUANTUM);
         let mut paid = 0;
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_for_less_than_its_share_does_not_wait() {
+    fn a_tenant_that_uses_less_than_its_share_does_not_wait() {
         let mut turns = turns(20);
         for round in 0..100_000 {
             for index in 1..20 {
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_all_in_line_get_is_by_their_weights() {
+    fn waiting_tenants_share_the_turns_by_weight() {
         let mut turns = turns(3);
         turns.set_weight(2, 3);
         let mut used = [0i64; 3];

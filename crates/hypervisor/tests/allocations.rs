@@ -14,7 +14,7 @@ use allocation_counter::measure;
 use support::{Mode, WarmCore, request};
 
 #[test]
-fn packets_through_a_warm_core_allocate_nothing() {
+fn packets_through_a_warm_core_allocate_no_memory() {
     const TENANTS: u16 = 20;
     const ROUNDS: u64 = 500;
     let modes = support::VERSIONS
@@ -47,7 +47,7 @@ fn packets_through_a_warm_core_allocate_nothing() {
 /// One tenant adds entries, modifies all of them by one request, then deletes all. While that is done each entry is kept as it was,
 /// and a modified one is made before any is put in its place: all of them share their matches and actions.
 #[test]
-fn a_change_of_all_entries_holds_few_bytes_for_each() {
+fn a_change_of_all_entries_uses_few_bytes_per_entry() {
     const ENTRIES: u32 = 5_000;
     // Bytes for each entry: as it stands, and the most while all are modified, and deleted. An entry of a network on 1.0 is two
     // rules; what is known of each rule on the switch (`south::installed`) takes some 70 bytes of that. Each figure leaves room for

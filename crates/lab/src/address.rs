@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_free_link_is_chosen() {
+    fn the_first_free_control_link_is_chosen() {
         let lo = "1: lo    inet 127.0.0.1/8 scope host lo\\       valid_lft forever\n";
         let cases = [
             (String::new(), "", Some("weir-ctl0 198.18.0.1 198.18.0.2")),
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn every_name_fits_an_interface() {
+    fn the_longest_control_link_name_fits_an_interface_name() {
         let last = ControlLink::number(COUNT - 1);
         assert_eq!(
             (last.interface.len() <= 15, last.switches),

@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_carries_command_status_and_stderr() {
+    fn a_failed_command_reports_command_line_status_and_stderr() {
         let error =
             run(program("sh").args(["-c", "echo out; echo wrong >&2; exit 3"])).unwrap_err();
         assert_eq!(
@@ -110,20 +110,20 @@ mod tests {
     }
 
     #[test]
-    fn input_larger_than_a_pipe_goes_through() {
+    fn input_larger_than_a_pipe_buffer_is_passed_completely() {
         let input = "x".repeat(1 << 20);
         assert_eq!(run_with_input(&mut program("cat"), &input).unwrap(), input);
     }
 
     #[test]
-    fn a_program_that_does_not_read_its_input_is_judged_by_its_status() {
+    fn a_program_that_ignores_its_input_fails_only_by_its_exit_status() {
         let input = "x".repeat(1 << 20);
         assert_eq!(run_with_input(&mut program("true"), &input).unwrap(), "");
         assert!(run_with_input(&mut program("false"), &input).is_err());
     }
 
     #[test]
-    fn a_missing_program_is_named() {
+    fn a_missing_program_is_named_in_the_error() {
         let error = run(&mut program("weir-no-such-program")).unwrap_err().to_string();
         assert!(error.contains("run `weir-no-such-program`"), "{error}");
     }

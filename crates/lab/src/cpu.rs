@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn use_is_read_in_both_forms() {
+    fn cpu_usage_is_read_in_both_cgroup_formats() {
         let folder = std::env::temp_dir().join(format!("weir-cpu-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let file = folder.join("usage");

@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn only_our_replies_count() {
+    fn only_own_echo_replies_are_counted() {
         let ours = Some((Ipv4Addr::new(10, 0, 0, 7), 1, 42));
         let whole = reply(ECHO_REPLY, MARK, 0);
         let cases = [
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn checksums_are_right() {
+    fn internet_checksums_match_rfc_1071() {
         // This is the example of RFC 1071, section 3.
         assert_eq!(internet_checksum(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]), !0xddf2);
         assert_eq!(internet_checksum(&[0xff]), !0xff00);

@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn interfaces() {
+    fn namespaces_links_and_addresses_give_the_expected_ip_commands() {
         let topology = one_switch("");
         assert_eq!(namespaces("x", &topology), ["weir-x.switches", "weir-x.h1"]);
         assert_eq!(
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_are_at_both_ends() {
+    fn link_rates_are_set_at_both_ends() {
         let cases = [
             ("10Mbit", "rate 10000000bit", "burst 3200", "bfifo limit 31250\n"),
             ("1Gbit", "rate 1000000000bit", "burst 125000", "bfifo limit 60560\n"),
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn bridges_and_their_fail_modes() {
+    fn the_fail_mode_and_spanning_tree_of_bridges_follow_the_options() {
         let controlled = || vec!["tcp:127.0.0.1:6653".parse().unwrap()];
         let ring = Topology::builtin("leafspine,2,2,1").unwrap();
         let line = one_switch("");
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn queues_of_a_port() {
+    fn port_queues_are_created_with_their_rates() {
         let rates = ["10Mbit", "1Mbit"].map(|rate| rate.parse().unwrap());
         let options = Options { queues: rates.to_vec(), ..Options::default() };
         let expected = |most: u64| {
@@ -432,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn one_transaction_in_full() {
+    fn bridges_and_controllers_give_the_expected_ovs_vsctl_commands() {
         let options =
             Options { protocols: vec![crate::Protocol::OPENFLOW13], ..Options::default() };
         assert_eq!(
@@ -466,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spanning_tree_has_settled_when_all_forward_that_are_to() {
+    fn a_spanning_tree_has_settled_when_root_and_designated_ports_forward() {
         let output = |first: &str, second: &str| {
             format!(
                 "---- s4 ----\nRoot ID:\n  stp-priority    32768\n  stp-system-id   12:df:da:83:4e:40\n  root-port       s4-eth1\n\n\

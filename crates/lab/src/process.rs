@@ -157,7 +157,7 @@ mod tests {
     const PATIENCE: Duration = Duration::from_millis(500);
 
     #[test]
-    fn only_the_very_process_is_ended() {
+    fn a_process_with_a_reused_pid_is_not_ended() {
         let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
         let identity = ProcessIdentity::of(i32::try_from(child.id()).unwrap()).unwrap();
         let earlier_owner_of_the_pid = ProcessIdentity { start: identity.start - 1, ..identity };
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn processes_are_found_by_their_mark() {
+    fn processes_are_found_by_their_environment_mark() {
         let mut child = Command::new("sh")
             .args(["-c", "echo; read line"])
             .env(MARK, "/run/of/this")
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_ignores_the_request_is_made_to_end() {
+    fn a_process_that_ignores_sigterm_is_killed() {
         let mut child = Command::new("sh")
             .args(["-c", "trap '' TERM; echo; read line"])
             .stdin(Stdio::piped())

@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_claimed_once_and_free_again_afterwards() {
+    fn a_lab_name_is_claimed_once_and_free_again_after_release() {
         let state = place("claim");
         assert_eq!(state.list().unwrap().len(), 0);
         let claimed: Vec<String> = std::thread::scope(|scope| {
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn names_stay_inside_the_directory() {
+    fn lab_names_that_are_no_plain_file_names_are_refused() {
         let long = "x".repeat(33);
         for name in ["..", ".", "", "a/b", "-a", "a.b", "a b", "é", &long] {
             let outcome = place("names").claim(Some(name), |_| true, record);
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_state_file_is_named() {
+    fn a_damaged_state_file_is_named_in_the_error() {
         let state = place("damaged");
         state.claim(Some("x"), |_| true, record).unwrap();
         for text in ["", "{", "{\"version\": 1}", "[1]"] {
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lab_whose_process_is_gone_is_abandoned() {
+    fn a_lab_is_abandoned_when_its_owner_process_has_ended() {
         let own = ProcessIdentity::own();
         let earlier = own.map(|own| ProcessIdentity { start: own.start - 1, ..own });
         for (owner, expected) in [(None, false), (own, false), (earlier, true)] {

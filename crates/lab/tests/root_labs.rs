@@ -81,8 +81,9 @@ fn text(output: &std::process::Output) -> String {
 }
 
 #[test]
-fn root_linear_forwards_and_leaves_nothing() {
-    if lab::testing::skip("root_linear_forwards_and_leaves_nothing", Requirements::ALL) {
+fn root_a_linear_lab_forwards_and_is_removed_completely() {
+    if lab::testing::skip("root_a_linear_lab_forwards_and_is_removed_completely", Requirements::ALL)
+    {
         return;
     }
     let place = Place::new("linear");
@@ -115,8 +116,8 @@ fn root_linear_forwards_and_leaves_nothing() {
 }
 
 #[test]
-fn root_the_kernels_datapath_forwards_or_is_said_to_be_missing() {
-    let test = "root_the_kernels_datapath_forwards_or_is_said_to_be_missing";
+fn root_the_kernel_datapath_forwards_or_is_reported_as_missing() {
+    let test = "root_the_kernel_datapath_forwards_or_is_reported_as_missing";
     if lab::testing::skip(test, Requirements::ALL) {
         return;
     }
@@ -142,8 +143,8 @@ fn root_the_kernels_datapath_forwards_or_is_said_to_be_missing() {
 }
 
 #[test]
-fn root_two_labs_at_once() {
-    if lab::testing::skip("root_two_labs_at_once", Requirements::ALL) {
+fn root_two_labs_run_at_once_without_conflict() {
+    if lab::testing::skip("root_two_labs_run_at_once_without_conflict", Requirements::ALL) {
         return;
     }
     let place = Place::new("two");
@@ -178,7 +179,7 @@ fn root_two_labs_at_once() {
 
 /// Not a test of its own: the process that the next test kills. It makes a lab and waits.
 #[test]
-#[ignore = "run by root_down_after_a_kill"]
+#[ignore = "run by root_down_removes_a_lab_after_its_process_was_killed"]
 fn helper_makes_a_lab_and_waits() {
     let (Some(state), Some(name)) =
         (std::env::var_os("WEIR_TEST_STATE"), std::env::var("WEIR_TEST_NAME").ok())
@@ -196,8 +197,9 @@ fn helper_makes_a_lab_and_waits() {
 }
 
 #[test]
-fn root_down_after_a_kill() {
-    if lab::testing::skip("root_down_after_a_kill", Requirements::ALL) {
+fn root_down_removes_a_lab_after_its_process_was_killed() {
+    if lab::testing::skip("root_down_removes_a_lab_after_its_process_was_killed", Requirements::ALL)
+    {
         return;
     }
     let place = Place::new("kill");
@@ -247,8 +249,8 @@ fn root_down_after_a_kill() {
 }
 
 #[test]
-fn root_down_when_parts_are_gone_already() {
-    if lab::testing::skip("root_down_when_parts_are_gone_already", Requirements::ALL) {
+fn root_down_removes_a_lab_with_missing_parts() {
+    if lab::testing::skip("root_down_removes_a_lab_with_missing_parts", Requirements::ALL) {
         return;
     }
     let place = Place::new("gone");
@@ -268,8 +270,11 @@ fn root_down_when_parts_are_gone_already() {
 
 /// A removal goes on as long as it gets on, however long a process or the machine takes.
 #[test]
-fn root_down_takes_the_time_that_it_needs() {
-    if lab::testing::skip("root_down_takes_the_time_that_it_needs", Requirements::ALL) {
+fn root_down_succeeds_with_a_process_that_ignores_sigterm() {
+    if lab::testing::skip(
+        "root_down_succeeds_with_a_process_that_ignores_sigterm",
+        Requirements::ALL,
+    ) {
         return;
     }
     let place = Place::new("slow");
@@ -287,8 +292,11 @@ fn root_down_takes_the_time_that_it_needs() {
 }
 
 #[test]
-fn root_what_is_not_ours_stays() {
-    if lab::testing::skip("root_what_is_not_ours_stays", Requirements::ALL) {
+fn root_up_is_refused_when_a_name_is_taken_and_foreign_parts_stay() {
+    if lab::testing::skip(
+        "root_up_is_refused_when_a_name_is_taken_and_foreign_parts_stay",
+        Requirements::ALL,
+    ) {
         return;
     }
     let place = Place::new("foreign");
@@ -312,8 +320,11 @@ fn root_what_is_not_ours_stays() {
 
 /// A control link's name and addresses go to the next lab as soon as they are free.
 #[test]
-fn root_a_second_removal_leaves_the_next_lab_alone() {
-    if lab::testing::skip("root_a_second_removal_leaves_the_next_lab_alone", Requirements::ALL) {
+fn root_a_second_removal_does_not_remove_the_link_of_the_next_lab() {
+    if lab::testing::skip(
+        "root_a_second_removal_does_not_remove_the_link_of_the_next_lab",
+        Requirements::ALL,
+    ) {
         return;
     }
     let place = Place::new("twice");
@@ -332,8 +343,11 @@ fn root_a_second_removal_leaves_the_next_lab_alone() {
 
 /// The figure: 20 switches and 40 hosts within 15 seconds.
 #[test]
-fn root_twenty_switches_and_forty_hosts_in_time() {
-    if lab::testing::skip("root_twenty_switches_and_forty_hosts_in_time", Requirements::ALL) {
+fn root_twenty_switches_and_forty_hosts_are_up_within_15_seconds() {
+    if lab::testing::skip(
+        "root_twenty_switches_and_forty_hosts_are_up_within_15_seconds",
+        Requirements::ALL,
+    ) {
         return;
     }
     let place = Place::new("large");
@@ -372,8 +386,8 @@ fn settles(what: &str, expected: RangeInclusive<f64>, measure: impl Fn() -> f64)
 }
 
 #[test]
-fn root_links_have_their_rate() {
-    if lab::testing::skip("root_links_have_their_rate", Requirements::ALL) {
+fn root_links_have_the_configured_rate() {
+    if lab::testing::skip("root_links_have_the_configured_rate", Requirements::ALL) {
         return;
     }
     let place = Place::new("rate");
@@ -417,8 +431,8 @@ fn root_links_have_their_rate() {
 }
 
 #[test]
-fn root_loops_do_not_storm() {
-    if lab::testing::skip("root_loops_do_not_storm", Requirements::ALL) {
+fn root_a_topology_with_loops_has_no_broadcast_storm() {
+    if lab::testing::skip("root_a_topology_with_loops_has_no_broadcast_storm", Requirements::ALL) {
         return;
     }
     let place = Place::new("loop");
@@ -507,9 +521,9 @@ fn root_hosts_reach_each_other_through_a_controller() {
 }
 
 #[test]
-fn root_hosts_without_a_switch() {
+fn root_two_hosts_without_a_switch_reach_each_other() {
     let needs = Requirements { switches: false, rates: false };
-    if lab::testing::skip("root_hosts_without_a_switch", needs) {
+    if lab::testing::skip("root_two_hosts_without_a_switch_reach_each_other", needs) {
         return;
     }
     let place = Place::new("pair");

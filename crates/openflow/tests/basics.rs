@@ -11,7 +11,7 @@ use openflow::{
 };
 
 #[test]
-fn a_stream_is_cut_where_the_headers_say() {
+fn a_stream_is_split_into_frames_by_the_header_length() {
     let check = |bytes: &[u8], expected| assert_eq!(frame::next(bytes), expected, "{bytes:02x?}");
     check(&[], Ok(None));
     check(&[1, 0, 0], Ok(None));
@@ -29,7 +29,7 @@ fn a_stream_is_cut_where_the_headers_say() {
 }
 
 #[test]
-fn the_version_is_the_highest_in_common() {
+fn the_negotiated_version_is_the_highest_common_version() {
     let set =
         |versions: &[u8]| versions.iter().map(|version| Version(*version)).collect::<VersionSet>();
     let check = |ours: &[u8], peer: u8, bitmap: Option<&[u8]>, expected: Option<u8>| {
@@ -56,7 +56,7 @@ fn the_version_is_the_highest_in_common() {
 }
 
 #[test]
-fn hello_offers_the_versions_that_it_is_given() {
+fn hello_offers_exactly_the_given_versions() {
     let check = |versions: VersionSet, expected: &[u8]| {
         let mut out = Vec::new();
         Hello::write_message(versions, 9, &mut out).unwrap();
@@ -71,7 +71,7 @@ fn hello_offers_the_versions_that_it_is_given() {
 }
 
 #[test]
-fn hello_elements_are_read_as_far_as_they_are_right() {
+fn hello_elements_are_read_up_to_the_first_malformed_element() {
     let elements =
         |body: &[u8]| -> String { format!("{:?}", Hello { body }.elements().collect::<Vec<_>>()) };
     assert_eq!(elements(&[]), "[]");
@@ -97,7 +97,7 @@ fn hello_elements_are_read_as_far_as_they_are_right() {
 }
 
 #[test]
-fn a_frame_that_would_be_too_long_is_not_begun() {
+fn a_message_over_65535_bytes_is_refused_and_writes_no_bytes() {
     let data = vec![0; 65_535 - 8];
     let mut out = vec![1, 2, 3];
     v10::Message::EchoRequest(&data).write(1, &mut out).unwrap();
@@ -121,7 +121,7 @@ fn a_frame_that_would_be_too_long_is_not_begun() {
 }
 
 #[test]
-fn lists_are_checked_once_and_walked_at_will() {
+fn malformed_lists_are_refused_at_parse_and_valid_lists_are_iterated() {
     let bad = List::<v10::Action<'_>>::parse(&[0, 3, 0, 8, 0, 0, 0, 0, 0, 0, 0, 4]);
     let expected =
         DecodeError::BadLength { part: Part::Action, offset: 10, length: 4, available: 4 };
@@ -156,7 +156,7 @@ fn padding_in_a_list_is_kept_and_in_a_struct_is_zeroed() {
 }
 
 #[test]
-fn names_end_at_the_first_nul_and_are_kept_whole() {
+fn names_end_at_the_first_nul_byte_and_keep_the_bytes_after_nul() {
     assert_eq!(Name::<16>::new("eth0").as_str(), "eth0");
     assert_eq!(Name::<4>::new("eth0").as_str(), "eth", "a NUL has to fit");
     assert_eq!(Name::<0>::new("eth0").as_str(), "");
@@ -170,7 +170,7 @@ fn names_end_at_the_first_nul_and_are_kept_whole() {
 }
 
 #[test]
-fn match_fields_say_their_numbers() {
+fn oxm_fields_convert_to_numeric_value_and_mask() {
     let check = |oxm: Oxm<'_>, number, mask| {
         assert_eq!((oxm.number(), oxm.mask_number()), (number, mask), "{oxm:?}");
     };
@@ -196,7 +196,7 @@ fn match_fields_say_their_numbers() {
 }
 
 #[test]
-fn errors_and_versions_have_names() {
+fn error_codes_versions_and_flags_are_printed_with_names() {
     let code = error::v13::FLOW_MOD_FAILED_OVERLAP;
     assert_eq!(code.display(Version::V1_3).to_string(), "OFPFMFC_OVERLAP");
     assert_eq!(code.display(Version::V1_0).to_string(), "type 5, code 3");
@@ -215,7 +215,7 @@ fn errors_and_versions_have_names() {
 }
 
 #[test]
-fn requests_know_their_replies() {
+fn each_request_type_has_a_reply_type() {
     for type_ in 0..=255 {
         let (v10_type, v13_type) = (v10::MessageType(type_), v13::MessageType(type_));
         if let Some(reply) = v10_type.reply() {
@@ -233,7 +233,7 @@ fn requests_know_their_replies() {
 }
 
 #[test]
-fn headers_are_checked_against_the_frame() {
+fn headers_with_wrong_length_or_version_are_refused() {
     let frame = [1, 18, 0, 9, 0, 0, 0, 7];
     assert_eq!(
         Header::parse(&frame),
@@ -249,7 +249,7 @@ fn headers_are_checked_against_the_frame() {
 
 /// `resubmit(9,252)`: an action of 16 bytes, with subtype 14 (`nicira-ext.h`, NXAST_RESUBMIT_TABLE), on either version.
 #[test]
-fn open_vswitchs_resubmit_is_read_and_written() {
+fn the_resubmit_action_of_open_vswitch_is_read_and_written() {
     use openflow::nicira::{NICIRA, Resubmit};
     const WIRE: [u8; 16] = *b"\xff\xff\x00\x10\x00\x00\x23\x20\x00\x0e\x00\x09\xfc\x00\x00\x00";
     let resubmit = Resubmit { in_port: 9, table: 252 };

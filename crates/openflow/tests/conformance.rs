@@ -9,27 +9,27 @@ use std::collections::BTreeSet;
 use support::cases::{self, Case, to_hex};
 
 #[test]
-fn messages_of_v10() {
+fn v10_messages_are_read_as_stated_and_written_unchanged() {
     let cases = cases::load("v10.txt");
     cases.iter().for_each(check);
     covers_every_type(&cases, Version::V1_0, 16, 17);
 }
 
 #[test]
-fn messages_of_v13() {
+fn v13_messages_are_read_as_stated_and_written_unchanged() {
     let cases = cases::load("v13.txt");
     cases.iter().for_each(check);
     covers_every_type(&cases, Version::V1_3, 18, 19);
 }
 
 #[test]
-fn damaged_and_unknown_messages() {
+fn damaged_and_unknown_messages_are_read_or_refused_as_stated() {
     cases::load("malformed.txt").iter().for_each(check);
 }
 
 /// What the fuzzer found once, and other messages that were read wrongly.
 #[test]
-fn found_messages() {
+fn messages_found_by_the_fuzzer_are_read_or_refused_as_stated() {
     cases::load("found.txt").iter().for_each(check);
 }
 

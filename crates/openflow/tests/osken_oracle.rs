@@ -33,7 +33,7 @@ fn os_ken_writes_the_same_bytes() {
 /// Fields have the names of the specification in os-ken and here, so each number that we read under a name has to be
 /// among those that os-ken reads under it.
 #[test]
-fn os_ken_reads_the_same_numbers() {
+fn os_ken_reads_the_same_field_values() {
     let cases = all_cases();
     let mut compared = 0;
     for (name, line) in fixtures() {
@@ -66,8 +66,10 @@ fn every_sample_is_written_or_read_by_os_ken() {
 }
 
 #[test]
-fn os_ken_still_says_so() {
-    let Some(python) = python_with_os_ken("os_ken_still_says_so") else { return };
+fn os_ken_output_equals_the_stored_fixtures() {
+    let Some(python) = python_with_os_ken("os_ken_output_equals_the_stored_fixtures") else {
+        return;
+    };
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oracle");
     let output =
         Command::new(python).arg(folder.join("osken_fixtures.py")).output().expect("python runs");

@@ -22,22 +22,22 @@ const INTRODUCTION_V13: &str =
     "One OpenFlow 1.3 message of every kind. See tests/support/cases.rs for the format.\n";
 
 #[test]
-fn ovs_reads_what_we_write_in_v10() {
-    if ovs_is_there("ovs_reads_what_we_write_in_v10") {
+fn ovs_reads_written_messages_as_stored_in_v10() {
+    if ovs_is_there("ovs_reads_written_messages_as_stored_in_v10") {
         check("v10.txt", INTRODUCTION_V10, Samples::of_v10());
     }
 }
 
 #[test]
-fn ovs_reads_what_we_write_in_v13() {
-    if ovs_is_there("ovs_reads_what_we_write_in_v13") {
+fn ovs_reads_written_messages_as_stored_in_v13() {
+    if ovs_is_there("ovs_reads_written_messages_as_stored_in_v13") {
         check("v13.txt", INTRODUCTION_V13, Samples::of_v13());
     }
 }
 
 #[test]
-fn ovs_reads_what_was_found() {
-    if ovs_is_there("ovs_reads_what_was_found") {
+fn ovs_reads_the_messages_found_by_the_fuzzer() {
+    if ovs_is_there("ovs_reads_the_messages_found_by_the_fuzzer") {
         check_stored("found.txt", INTRODUCTION_FOUND, |ovs| !ovs.contains("decode error"));
     }
 }
@@ -45,8 +45,8 @@ fn ovs_reads_what_was_found() {
 /// What Open vSwitch says about damaged messages is kept beside what we say, to be looked at; where the two name
 /// different errors, why stands in [`DIFFERENCES`].
 #[test]
-fn ovs_refuses_what_we_refuse() {
-    if !ovs_is_there("ovs_refuses_what_we_refuse") {
+fn ovs_reports_the_same_errors_for_malformed_messages() {
+    if !ovs_is_there("ovs_reports_the_same_errors_for_malformed_messages") {
         return;
     }
     check_stored("malformed.txt", INTRODUCTION_MALFORMED, |_| true);
@@ -125,8 +125,8 @@ const DIFFERENCES: &[(&str, Option<&str>, &str)] = &[
 ];
 
 #[test]
-fn ovs_calls_every_error_code_as_we_do() {
-    if !ovs_is_there("ovs_calls_every_error_code_as_we_do") {
+fn ovs_prints_the_same_name_for_every_error_code() {
+    if !ovs_is_there("ovs_prints_the_same_name_for_every_error_code") {
         return;
     }
     for (version, names) in [(Version::V1_0, error::v10::NAMES), (Version::V1_3, error::v13::NAMES)]

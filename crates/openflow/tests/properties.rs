@@ -11,7 +11,7 @@ use support::checks;
 
 /// The first choice is the version, the second the message.
 #[test]
-fn every_type_is_generated() {
+fn every_message_type_is_generated() {
     for (choice, version) in [(0, Version::V1_0), (1, Version::V1_3)] {
         let made: BTreeSet<u8> =
             (0..=u8::MAX).map(|message| checks::frame_from(&[choice, message])[1]).collect();
@@ -27,7 +27,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2048, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_written_is_read_back(data in vec(any::<u8>(), 0..1200)) {
+    fn written_messages_are_read_back(data in vec(any::<u8>(), 0..1200)) {
         checks::round_trip(&data);
     }
 

@@ -20,7 +20,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn examples() {
+    fn internet_checksums_of_known_examples_are_right() {
         // RFC 1071, section 3; an odd byte; an IPv4 header with its checksum in place.
         let header = [
             0x45, 0x00, 0x00, 0x73, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11, 0xb8, 0x61, 0xc0, 0xa8,

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn bytecode_is_what_tc_reads() {
+    fn filter_bytecode_has_the_text_format_of_tc() {
         let sample =
             RandomSample { below: 1 << 31, keep: u32::MAX, except_port: None, source: None };
         let expected = "4,32 0 0 4294963256,53 0 1 2147483648,6 0 0 0,6 0 0 4294967295";
@@ -271,7 +271,7 @@ mod tests {
 
         /// The filter lets a probe through exactly when it can be read back.
         #[test]
-        fn agrees_with_the_parser(tags in 0..3_usize, at in 0..68_usize, value: u8, cut in 40..=68_usize, other: u64) {
+        fn the_probe_filter_passes_every_frame_that_parses_as_a_probe(tags in 0..3_usize, at in 0..68_usize, value: u8, cut in 40..=68_usize, other: u64) {
             let headers = Headers {
                 source_mac: [2; 6], destination_mac: [4; 6], vlan: Some(VlanTag { id: 1, priority: 0 }),
                 source: [10, 0, 0, 1].into(), destination: [10, 0, 0, 2].into(), tos: 0, ttl: 64,

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shortest_probe_byte_for_byte() {
+    fn the_shortest_probe_has_the_expected_bytes() {
         let mut template = ProbeTemplate::new(&headers(), TAG, 60).unwrap();
         let frame = template.stamp(0x0a0b_0c0d, Timestamp(0x1111_2222_3333_4444));
         // Checksums computed apart from this crate, by a few lines of Python.
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_probes_are_refused() {
+    fn probes_with_invalid_length_or_vlan_are_refused() {
         let vlan = |id, priority| Headers { vlan: Some(VlanTag { id, priority }), ..headers() };
         let cases = [
             (headers(), 59, false),
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_completed_from_the_arrival() {
+    fn the_send_time_is_completed_from_the_arrival_time() {
         let range = 1_u64 << TIME_BITS;
         for (sent, arrived) in [
             (range * 6000 + 5, range * 6000 + 90),
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn padding_and_options_and_nested_tags_do_not_hide_a_probe() {
+    fn a_probe_with_padding_or_two_vlan_tags_is_recognized() {
         let tagged = Headers { vlan: Some(VlanTag { id: 7, priority: 5 }), ..headers() };
         let mut template = ProbeTemplate::new(&tagged, TAG, 64).unwrap();
         let mut frame = template.stamp(9, Timestamp(1)).to_vec();
@@ -191,7 +191,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_stamped_is_observed(
+        fn a_stamped_probe_is_observed_with_all_values(
             macs in any::<[[u8; 6]; 2]>(), vlan in proptest::option::of((0..4096_u16, 0..8_u8)),
             ips in any::<[u32; 2]>(), tos: u8, ttl: u8, ports in any::<[u16; 2]>(),
             tag: u64, sequence: u32, time in 0..u64::MAX / 2, extra in 0..1500_usize,

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_port_is_returned_once_and_not_while_somebody_has_it() {
+    fn a_free_port_is_returned_once_and_never_while_in_use() {
         let first = free_port().unwrap();
         let held = TcpListener::bind((Ipv4Addr::LOCALHOST, first + 1));
         let next: Vec<u16> = (0..3).map(|_| free_port().unwrap()).collect();
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_block_there_is_no_port() {
+    fn an_error_is_returned_when_all_port_blocks_are_in_use() {
         let folder = env::temp_dir().join(format!("weir-ports-none-{}", process::id()));
         let taken: Vec<_> = (0..BLOCKS).map(|_| take_block(&folder).unwrap()).collect();
         assert_eq!(take_block(&folder).unwrap_err().kind(), io::ErrorKind::AddrInUse);

@@ -132,7 +132,7 @@ mod tests {
     /// As `struct bpf_insn` lies in memory.
     #[test]
     #[cfg(target_endian = "little")]
-    fn instructions_byte_by_byte() {
+    fn bpf_instructions_have_the_expected_bytes() {
         for (made, bytes) in [
             (and(2, VLAN_ID), [0x57, 2, 0, 0, 0xff, 0x0f, 0, 0]),
             (unless_equal(2, 7, 3), [0x55, 2, 3, 0, 7, 0, 0, 0]),
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn no_vlan_but_one_of_4094() {
+    fn vlan_ids_outside_1_to_4094_are_refused() {
         for vlan in [0, 4095, u16::MAX] {
             let refused = VlanProgram::push(vlan).and(VlanProgram::pop(vlan)).unwrap_err();
             assert!(refused.to_string().contains("1 to 4094"), "{refused}");

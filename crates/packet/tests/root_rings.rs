@@ -201,8 +201,8 @@ fn root_other_traffic_does_not_reach_a_filtered_capture() {
 }
 
 #[test]
-fn root_a_full_ring_counts_what_it_drops() {
-    if lab::testing::skip("root_a_full_ring_counts_what_it_drops", NEEDS) {
+fn root_a_full_capture_ring_counts_dropped_frames() {
+    if lab::testing::skip("root_a_full_capture_ring_counts_dropped_frames", NEEDS) {
         return;
     }
     let pair = Pair::new("full");
@@ -225,7 +225,7 @@ fn root_a_full_ring_counts_what_it_drops() {
 }
 
 #[test]
-fn root_a_tap_receives_whole_frames_and_counts_what_it_has_no_room_for() {
+fn root_a_tap_receives_whole_frames_and_counts_dropped_frames() {
     if lab::testing::skip("root_a_tap_receives_whole_frames", NEEDS) {
         return;
     }
@@ -279,8 +279,8 @@ fn root_a_tap_receives_whole_frames_and_counts_what_it_has_no_room_for() {
 
 /// The kernel takes a frame's outermost tag out; a reader of frames sees them as they are on the wire.
 #[test]
-fn root_vlan_tags_are_in_their_place() {
-    if lab::testing::skip("root_vlan_tags_are_in_their_place", NEEDS) {
+fn root_captured_frames_contain_vlan_tags_as_on_the_wire() {
+    if lab::testing::skip("root_captured_frames_contain_vlan_tags_as_on_the_wire", NEEDS) {
         return;
     }
     let pair = Pair::new("tags");
@@ -333,8 +333,8 @@ fn root_vlan_tags_are_in_their_place() {
 }
 
 #[test]
-fn root_interfaces_that_cannot_be_used() {
-    if lab::testing::skip("root_interfaces_that_cannot_be_used", NEEDS) {
+fn root_missing_down_or_removed_interfaces_are_errors() {
+    if lab::testing::skip("root_missing_down_or_removed_interfaces_are_errors", NEEDS) {
         return;
     }
     let pair = Pair::new("errors");

@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn verdicts() {
+    fn the_verdict_depends_on_the_difference_and_the_better_direction() {
         let low = [10.0, 11.0, 10.5, 10.2];
         let high = [20.0, 21.0, 20.5, 20.2];
         for (a, b, better, want) in [
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_side_has_alone_is_listed() {
+    fn points_and_metrics_of_a_single_side_are_listed_as_unmatched() {
         let low = [1.0, 2.0];
         let mut other = with(&low, Better::Lower);
         other.points[0].parameters.insert("tenants".into(), 20.0.into());
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn data_are_plain_numbers_and_what_differs_is_drawn() {
+    fn csv_and_json_have_plain_numbers_and_only_differences_are_drawn() {
         let sides = |a: &[f64], b: &[f64]| {
             compare(&[("a".into(), with(a, Better::Lower)), ("b".into(), with(b, Better::Lower))])
         };

@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dates() {
+    fn seconds_are_written_as_rfc3339_dates() {
         for (seconds, want) in [
             (0, "1970-01-01T00:00:00Z"),
             (951_782_400, "2000-02-29T00:00:00Z"),
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_is_described() {
+    fn the_environment_has_the_kernel_the_cpus_and_the_command() {
         let environment = Environment::capture(&[("no-such", "/no/such/program", &[])]);
         assert!(environment.kernel.is_some() && environment.cpus >= 1);
         assert!(environment.versions.is_empty());

@@ -201,28 +201,28 @@ mod tests {
     }
 
     #[test]
-    fn nothing_recorded_has_no_percentile() {
+    fn an_empty_histogram_has_no_percentile() {
         let histogram = Histogram::new(Precision::Coarse);
         assert_eq!(histogram.percentile(50.0), None);
         assert_eq!(histogram.summary(), LatencySummary::default());
     }
 
     #[test]
-    fn coarse_and_fine_merge() {
+    fn histograms_of_coarse_and_fine_precision_are_merged() {
         let mut total = filled([1_000_000, 2_000_000], Precision::Fine);
         total.merge(&filled([3_000_000], Precision::Coarse));
         assert_eq!(total.count(), 3);
     }
 
     #[test]
-    fn longer_than_ten_minutes_counts_as_ten_minutes() {
+    fn values_above_ten_minutes_are_recorded_as_ten_minutes() {
         let histogram = filled([u64::MAX], Precision::Fine);
         assert_eq!(histogram.count(), 1);
         assert!(histogram.percentile(100.0).is_some_and(|max| max >= HIGHEST_NS));
     }
 
     #[test]
-    fn the_log_reads_back() {
+    fn a_written_histogram_log_is_read_back_with_tags_and_counts() {
         let (red, blue) =
             (filled([5_000; 7], Precision::Fine), filled([9_000; 3], Precision::Coarse));
         let mut file = Vec::new();

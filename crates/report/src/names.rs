@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_words() {
+    fn metric_names_units_and_tool_titles_are_given_in_words() {
         assert_eq!(metric_in_words("p50_us"), "median latency");
         assert_eq!(metric_in_words("cpu_user_percent"), "cpu user");
         assert_eq!(with_unit("messages passed", "1/s"), "messages passed, per second");

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_have_about_two_digits() {
+    fn durations_are_shown_as_rounded_text() {
         for (seconds, expected) in [
             (0.4, "about 0 s"),
             (99.0, "about 99 s"),
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_left_follows_from_the_finished_steps() {
+    fn the_remaining_time_is_computed_from_the_finished_steps() {
         let s = Duration::from_secs;
         for (steps, made, elapsed, expected) in
             [(10, 0, 0, 300), (10, 5, 50, 50), (10, 9, 90, 10), (10, 10, 100, 0), (3, 5, 1, 0)]

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn textbook_sample() {
+    fn statistics_of_a_textbook_sample_are_correct() {
         let values = [2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0];
         close(mean(&values), 5.0);
         close(sample_variance(&values), 32.0 / 7.0);
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn too_few_values_have_no_interval() {
+    fn too_few_values_have_no_mean_median_or_confidence_interval() {
         assert_eq!(mean(&[]), None);
         assert_eq!(confidence95(&[3.0]), None);
         assert_eq!(difference95(&[3.0], &[1.0, 2.0]), None);
@@ -122,21 +122,21 @@ mod tests {
     }
 
     #[test]
-    fn fairness() {
+    fn the_jain_index_is_computed_for_equal_and_unequal_values() {
         close(jain(&[3.0; 20]), 1.0);
         close(jain(&[1.0, 0.0, 0.0, 0.0]), 0.25);
         assert_eq!(jain(&[0.0, 0.0]), None);
     }
 
     #[test]
-    fn student_beyond_the_table() {
+    fn student_t_quantiles_outside_the_table_are_correct() {
         close(Some(student_t975(40.0)), 2.021);
         close(Some(student_t975(120.0)), 1.980);
         close(Some(student_t975(0.2)), 12.706);
     }
 
     #[test]
-    fn welch() {
+    fn the_welch_interval_of_a_difference_of_means_is_correct() {
         // The expected values are computed by hand: means 20 and 25, variances 10 and 10, n = 5
         // each, freedom 8, t 2.306.
         let a = [16.0, 18.0, 20.0, 22.0, 24.0];

@@ -251,7 +251,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_stand_flush_right() {
+    fn numbers_in_a_table_are_aligned_to_the_right() {
         let mut table = Table::new(["system", "p50 µs"]);
         table.row(["direct", "81"]).row(["through the relay", "1,070"]);
         assert_eq!(
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_first_column_that_is_too_wide_is_broken() {
+    fn a_first_column_that_is_too_wide_continues_in_the_next_line() {
         let mut table = Table::new(["point", "metric", "verdict"]);
         table.row(["a switch match=exact rules=100", "p50 µs", "worse"]);
         table.row(["one-word-that-is-longer", "p99 µs", "better"]);
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn short_rows_and_quotes() {
+    fn csv_keeps_short_rows_and_quotes_commas() {
         let mut table = Table::new(["a", "b"]);
         table.row(["x,\"y\""]).row(["1", "2"]);
         assert_eq!(table.to_csv(), "a,b\r\n\"x,\"\"y\"\"\"\r\n1,2\r\n");
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_grouped() {
+    fn numbers_are_rounded_and_have_thousands_separators() {
         for (value, want) in [
             (0.0, "0"),
             (0.1234, "0.123"),

@@ -55,7 +55,7 @@ mod tests {
     use super::cut;
 
     #[test]
-    fn a_line_of_progress_stays_one_line() {
+    fn a_long_progress_line_is_shortened_to_the_terminal_width() {
         assert_eq!(cut("run 1 of 3", 79), "run 1 of 3");
         let long = cut(&"µ".repeat(200), 79);
         assert!(long.chars().count() == 79 && long.ends_with('…'));

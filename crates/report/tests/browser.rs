@@ -314,7 +314,7 @@ fn own_figures() -> Extras {
 }
 
 #[test]
-fn other_reports_have_no_texts_that_overlap_or_are_cut() {
+fn paper_and_evaluation_reports_have_no_texts_that_overlap_or_are_cut() {
     let mut papers = Vec::new();
     for tool in ["reproduce basta2017", "reproduce elbouanani2019", "reproduce riggio2013"] {
         let results = Results::new(tool, 1, Environment::default());
@@ -322,7 +322,7 @@ fn other_reports_have_no_texts_that_overlap_or_are_cut() {
     }
     papers.push(("evaluation".to_owned(), html(&evaluation(), &Extras::default())));
     papers.push(("data sheet".to_owned(), sheet(&data_sheet())));
-    check("other_reports_have_no_texts_that_overlap_or_are_cut", &papers);
+    check("paper_and_evaluation_reports_have_no_texts_that_overlap_or_are_cut", &papers);
 }
 
 fn data_sheet() -> Sheet {
@@ -359,8 +359,8 @@ fn data_sheet() -> Sheet {
 
 /// Six blocks, two with as many rows as there may be, fit one page of A4.
 #[test]
-fn a_data_sheet_is_one_printed_page() {
-    let test = "a_data_sheet_is_one_printed_page";
+fn a_data_sheet_fits_on_a_single_printed_page() {
+    let test = "a_data_sheet_fits_on_a_single_printed_page";
     let dir = std::env::temp_dir().join(format!("weir-browser-{test}-{}", std::process::id()));
     let _ = fs::remove_dir_all(&dir);
     fs::create_dir_all(&dir).unwrap();
@@ -386,7 +386,7 @@ fn a_data_sheet_is_one_printed_page() {
 
 /// The reports that this repository keeps.
 #[test]
-fn kept_reports_have_no_texts_that_overlap_or_are_cut() {
+fn reports_in_the_repository_have_no_texts_that_overlap_or_are_cut() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reproduce");
     let mut folders: Vec<PathBuf> = vec![root];
     let mut pages = Vec::new();
@@ -401,12 +401,12 @@ fn kept_reports_have_no_texts_that_overlap_or_are_cut() {
         }
     }
     assert!(pages.len() >= 7, "{}", pages.len());
-    check("kept_reports_have_no_texts_that_overlap_or_are_cut", &pages);
+    check("reports_in_the_repository_have_no_texts_that_overlap_or_are_cut", &pages);
 }
 
 /// The check itself finds what it is there for.
 #[test]
-fn the_check_finds_texts_that_overlap_and_series_that_look_alike() {
+fn the_browser_check_finds_overlapping_texts_and_equal_series_colours() {
     let text =
         |x: u32, word: &str| format!("<text x=\"{x}\" y=\"50\" font-size=\"11\">{word}</text>");
     let path = |system: &str, colour: &str| {
@@ -429,7 +429,7 @@ fn the_check_finds_texts_that_overlap_and_series_that_look_alike() {
     ];
     let good =
         svg(&[text(10, "one"), text(100, "two"), path("a", "#111111"), path("b", "#222222")]);
-    let name = "the_check_finds_texts_that_overlap_and_series_that_look_alike";
+    let name = "the_browser_check_finds_overlapping_texts_and_equal_series_colours";
     let pages: Vec<(String, String)> = bad
         .iter()
         .chain([&good])

@@ -42,7 +42,7 @@ fn fresh_dir(name: &str) -> PathBuf {
 }
 
 #[test]
-fn written_and_read_back() {
+fn results_are_written_to_a_directory_and_read_back() {
     let dir = fresh_dir("directory");
     let (results, histograms) = example();
     results.write(&dir, &histograms, Duration::from_secs(20)).unwrap();
@@ -58,7 +58,7 @@ fn written_and_read_back() {
 }
 
 #[test]
-fn results_that_cannot_be_read_say_why() {
+fn errors_for_unreadable_results_have_the_reason() {
     let dir = fresh_dir("unreadable");
     fs::create_dir_all(&dir).unwrap();
     let file = dir.join("result.json");
@@ -91,7 +91,7 @@ fn results_that_cannot_be_read_say_why() {
 }
 
 #[test]
-fn what_is_written_fits_the_schema() {
+fn written_results_match_the_json_schema() {
     let schema: Value = serde_json::from_str(include_str!("../schema/result.schema.json")).unwrap();
     let (results, _) = example();
     let value: Value = serde_json::from_str(&results.to_json()).unwrap();
@@ -164,7 +164,7 @@ fn errors(root: &Value, schema: &Value, value: &Value, at: &str) -> Vec<String> 
 }
 
 #[test]
-fn figures_of_its_own_are_files_and_in_the_page() {
+fn extra_figures_are_written_as_files_and_shown_in_the_page() {
     let dir = fresh_dir("figures");
     let (results, histograms) = example();
     let lines = Lines { title: "A figure".into(), ..Lines::default() };
@@ -189,7 +189,7 @@ fn figures_of_its_own_are_files_and_in_the_page() {
 
 /// The reports that this repository keeps are those that this version draws.
 #[test]
-fn kept_reports_are_drawn_by_this_version() {
+fn reports_in_the_repository_equal_the_drawing_of_this_version() {
     let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reproduce")];
     let mut count = 0;
     while let Some(folder) = folders.pop() {

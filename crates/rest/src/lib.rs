@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn answers() {
+    fn http_replies_are_parsed_and_invalid_replies_are_refused() {
         let ok = "HTTP/1.1 200 OK\r\n";
         check(&format!("{ok}Content-Type: a\r\n\r\n{{\"flows\": 3}}"), Ok((200, "{\"flows\": 3}")));
         check("HTTP/1.1 404 Not Found\r\n\r\n", Ok((404, "")));
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn bodies_in_chunks() {
+    fn chunked_http_bodies_are_parsed_and_invalid_chunks_are_refused() {
         let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
         for (chunks, expected) in [
             ("3\r\nabc\r\n0\r\n\r\n", Ok("abc")),
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request() {
+    fn the_head_of_an_http_request_has_host_length_and_token() {
         let request = Request::new("PUT", "/a", "b:1").json("{}");
         let expected = "PUT /a HTTP/1.1\r\nHost: b:1\r\nConnection: close\r\n\
                         Content-Type: application/json\r\nContent-Length: 2\r\n\r\n";

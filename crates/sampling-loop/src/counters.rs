@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_open_vswitch_prints() {
+    fn flow_and_port_counters_are_read_from_open_vswitch_output() {
         // The output of Open vSwitch 3.1.
         let printed = "NXST_FLOW reply (xid=0x4):\n cookie=0x0, duration=14.508s, table=0, n_packets=172, n_bytes=237016, idle_age=0, in_port=\"eth0\",dl_dst=00:00:00:00:00:05 actions=output:eth3\n cookie=0x0, duration=1.2s, table=0, n_packets=1, n_bytes=60, priority=1 actions=drop\n";
         assert_eq!(flows(printed), [("eth0".into(), "00:00:00:00:00:05".into(), 172)]);

@@ -227,7 +227,7 @@ mod tests {
     "#;
 
     #[test]
-    fn a_site() {
+    fn a_site_file_gives_the_setup_of_its_servers() {
         let site = Site::read(SITE).unwrap();
         let collector = ([127, 0, 0, 1], 1).into();
         let setup = site.setup(0, collector, Processing::default(), 0.9).unwrap();
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn errors_in_a_site_file_are_reported() {
         let changed = |from: &str, to: &str| Site::read(&SITE.replace(from, to));
         for (from, to, words) in [
             ("tenant = \"red\"", "tenant = \"rde\"", "there is no tenant \"rde\""),

@@ -443,7 +443,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_mirrored_adds_up_while_interfaces_come_and_go() {
+    fn mirrored_packets_are_added_up_while_interfaces_are_added_and_removed() {
         let mut mirrored = Mirrored::default();
         let text = |lines: &[(&str, u64)]| {
             // The text has the format of Linux.
@@ -469,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn the_machines_cpu() {
+    fn cpu_use_of_the_machine_is_read_from_proc_stat() {
         let text = "cpu  100 0 100 600 200 0 0 0 50 0\ncpu0 1\ncpu1 1\nintr 5\n";
         assert_eq!(machine_busy(text), Some(1.0));
         assert_eq!(machine_busy("cpu 1 2\n"), None);

@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_port_counts_at_its_tenants_rate() {
+    fn expected_samples_use_the_planned_rate_of_each_tenant() {
         let site = r#"
             collector = "127.0.0.1:1"
             tenants = [{ name = "red", network = "10.1.0.0/16" }, { name = "blue", network = "10.2.0.0/16" }]

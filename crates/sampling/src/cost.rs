@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn costs_are_checked() {
+    fn invalid_costs_are_refused() {
         for (alpha, beta, fine) in [
             (1.54, 0.46, true),
             (1.0, 0.0, true),
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn the_papers_drops() {
+    fn published_costs_give_the_throughput_drops_of_the_paper() {
         // Section III-B: all packets to sFlow leave about 40 % of the throughput, all mirrored about 70 %.
         let share = |local, remote| Costs::PUBLISHED.largest_volume(1.0, local, remote);
         assert!((share(1.0, 0.0) - 0.394).abs() < 1e-3);

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_of_it_is_exact() {
+    fn an_estimate_from_every_packet_is_exact() {
         let mut tally = Tally::default();
         (0..1000).for_each(|_| tally.add(1.0, 1.0));
         assert_eq!(tally.estimate(), Estimate { total: 1000.0, half95: 0.0 });
@@ -69,7 +69,7 @@ mod tests {
 
     /// The interval covers the true value in about 95 of 100 cases.
     #[test]
-    fn the_interval_covers() {
+    fn the_95_percent_interval_covers_the_true_value_in_95_percent_of_runs() {
         let mut random = fastrand::Rng::with_seed(1);
         let (runs, packets, rate) = (1000, 2000, 0.1);
         let covered = (0..runs)

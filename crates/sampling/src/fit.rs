@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exact_law_is_found_exactly() {
+    fn a_fit_to_exact_data_finds_the_exact_parameters() {
         for (baseline, cost) in [(20.4, 1.54), (20.4, 0.46), (3e9, 0.0), (1.0, 25.0), (5.0, -0.2)] {
             let fit = fit(&law(baseline, cost, &[0.0])).unwrap();
             assert!((fit.baseline / baseline - 1.0).abs() < 1e-9, "{fit:?}");
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_is_in_the_errors_of_the_fit() {
+    fn a_fit_to_noisy_data_reports_its_error() {
         let fit = fit(&law(20.0, 1.5, &[0.3, -0.3, 0.1])).unwrap();
         assert!((fit.cost - 1.5).abs() < 3.0 * fit.cost_error, "{fit:?}");
         assert!(fit.cost_error > 0.01 && fit.r_squared > 0.98 && fit.r_squared < 0.9999, "{fit:?}");
@@ -239,7 +239,7 @@ mod tests {
 
     /// No other law nearby fits better: the fit has the least squares in T, not in 1/T.
     #[test]
-    fn it_is_the_least_squares() {
+    fn the_fit_has_the_least_squares_of_throughput() {
         let samples = law(20.0, 1.5, &[0.9, -1.1, 0.4, 0.0]);
         let fit = fit(&samples).unwrap();
         let least = residual(&samples, fit.baseline, fit.cost);
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_measurements_are_named() {
+    fn invalid_measurements_are_refused_and_named() {
         let sample = |rate, throughput| Sample { rate, throughput };
         for (samples, expected) in [
             (vec![], "0 samples at 0 rates"),

@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_are_the_papers() {
+    fn load_and_headroom_follow_the_definitions_of_the_paper() {
         let traffic = [entry(0, 0, 5.0), entry(0, 1, 7.0), entry(1, 0, 11.0)];
         let problem = Problem::new(two(), vec![], &traffic, vec![]).unwrap();
         assert_eq!(problem.own(), [12.0, 11.0]);
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn every_wrong_value_has_its_place() {
+    fn every_wrong_value_is_reported_with_its_place() {
         let link = |from, to, capacity| LinkLimit { from, to, capacity };
         let changed = |change: fn(&mut Server)| {
             let mut servers = two();

@@ -78,7 +78,7 @@ mod tests {
     proptest! {
         /// No number leads to two servers, and every server gets its share.
         #[test]
-        fn ranges_are_disjoint(weights in prop::collection::vec(0.0..1.0_f64, 1..20), fill in 0.0..=1.0_f64, number: u32) {
+        fn ranges_are_disjoint_and_have_the_given_shares(weights in prop::collection::vec(0.0..1.0_f64, 1..20), fill in 0.0..=1.0_f64, number: u32) {
             let sum: f64 = weights.iter().sum::<f64>().max(1e-9);
             let shares: Vec<(usize, f64)> =
                 weights.iter().map(|weight| weight / sum * fill).enumerate().collect();
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn the_whole_and_nothing() {
+    fn a_full_share_covers_every_number_and_invalid_shares_are_refused() {
         let all = ranges(&[(3, 1.0)]).unwrap();
         assert_eq!(all, [Range { processor: 3, start: 0, width: NUMBERS }]);
         assert!(all[0].contains(0) && all[0].contains(u32::MAX));

@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_papers_shape() {
+    fn the_simulated_gain_has_the_shape_of_the_paper() {
         let outcome = simulate(&Setting::published(10, 20), Solver::Combinatorial).unwrap();
         // There is no gain if all traffic can be sampled locally, and no gain with an even load.
         for cell in &outcome.cells {
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn loads_sum_up_and_fall_geometrically() {
+    fn loads_have_the_given_sum_and_decrease_geometrically() {
         let loads = geometric_load(4, 0.5, 0.3);
         assert!((loads.iter().sum::<f64>() - 4.0 * 0.3).abs() < 1e-12);
         assert!(loads.windows(2).all(|pair| (pair[1] / pair[0] - 0.5).abs() < 1e-12));

@@ -49,7 +49,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(4000))]
 
     #[test]
-    fn the_three_agree(problem in meshes(7)) {
+    fn three_solvers_agree_on_small_problems(problem in meshes(7)) {
         let [linear, reduced, exact, local] =
             [Solver::Linear, Solver::Reduced, Solver::Combinatorial, Solver::Local]
                 .map(|solver| solve(&problem, solver).unwrap());
@@ -71,7 +71,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
-    fn larger_ones_agree(problem in meshes(40)) {
+    fn two_solvers_agree_on_large_problems(problem in meshes(40)) {
         let [linear, exact] =
             [Solver::Linear, Solver::Combinatorial].map(|solver| solve(&problem, solver).unwrap());
         let best = exact.sampled();
@@ -85,7 +85,7 @@ proptest! {
     /// Limits and minimums reduce the objective. A plan keeps all limits and minimums, and is never better than a plan
     /// without limits and minimums.
     #[test]
-    fn extensions_are_kept(
+    fn plans_keep_link_limits_and_minimums(
         problem in meshes(5),
         limits in prop::collection::vec(0.0..1e5_f64, 20),
         minimums in prop::collection::vec(0.0..0.4_f64, 5),
@@ -124,7 +124,7 @@ proptest! {
 
 /// Two servers, computed by hand: the numbers of the derivation in `docs/sampling.md`.
 #[test]
-fn the_worked_example() {
+fn plans_match_the_worked_example_of_the_documentation() {
     let servers = [("busy", 1000.0), ("idle", 1000.0)]
         .map(|(name, c)| Server::new(name, c, Costs { alpha: 1.5, beta: 0.5 }));
     let traffic = [
@@ -148,7 +148,7 @@ fn the_worked_example() {
 }
 
 #[test]
-fn what_cannot_be_is_named_with_how_much_is_missing() {
+fn unreachable_minimums_are_reported_with_the_missing_amount() {
     let server = |name: &str, minimum| Server {
         minimum,
         ..Server::new(name, 1000.0, Costs { alpha: 1.5, beta: 0.5 })
@@ -179,7 +179,7 @@ fn what_cannot_be_is_named_with_how_much_is_missing() {
 }
 
 #[test]
-fn a_heavier_tenant_is_sampled_first() {
+fn a_tenant_with_more_weight_is_sampled_first() {
     let tenants = vec![Tenant { weight: 3.0, ..Tenant::new("red") }, Tenant::new("blue")];
     let traffic = [(0, 300.0), (1, 300.0)].map(|(tenant, volume)| Entry {
         from: 0,
@@ -203,7 +203,7 @@ fn a_heavier_tenant_is_sampled_first() {
 
 /// A plan that violates a constraint is detected.
 #[test]
-fn bad_plans_are_found_out() {
+fn plans_that_violate_a_constraint_are_detected() {
     let server = Server::new("s", 250.0, Costs { alpha: 1.5, beta: 0.5 });
     let traffic = [Entry { from: 0, to: 0, tenant: None, volume: 100.0 }];
     let problem = Problem::new(vec![server], Vec::new(), &traffic, Vec::new()).unwrap();

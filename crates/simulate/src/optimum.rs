@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn each_way_to_know_it() {
+    fn the_optimum_is_found_by_even_split_linear_program_or_bound() {
         // Section II of the 2013 paper: A to B 8, C to D 2, E to F 10: all 20 fit, split over both spines.
         let paper = [(0, 1, 8), (2, 3, 2), (4, 5, 10)];
         check("isolation2013", &paper, 0, 20.0, Proof::EvenSplit);
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn the_program_agrees_with_even_splitting_where_all_fits() {
+    fn the_linear_program_agrees_with_an_even_split_that_fits() {
         let world = world("fattree,4");
         let flow =
             |from: usize| Flow { tenant: 0, from, to: (from * 7 + 5) % 16, nominal: 10_000_000 };

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn known_numbers() {
+    fn random_numbers_match_the_reference_implementation() {
         // The reference implementation's first outputs for seed 1234567.
         let mut random = Random::new(1_234_567);
         let numbers = [(); 3].map(|()| random.bits());
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges() {
+    fn random_values_stay_in_range_and_shuffle_keeps_the_items() {
         let mut random = Random::new(1);
         let mut seen = [0; 5];
         (0..5_000).for_each(|_| seen[random.below(5)] += 1);

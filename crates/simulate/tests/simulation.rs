@@ -44,7 +44,7 @@ fn labels_reach_95_percent_of_the_optimum_for_500_tenants() {
 }
 
 #[test]
-fn all_at_once_they_herd_and_damped_they_do_not() {
+fn flows_that_move_at_once_herd_and_damped_moves_do_not() {
     let world = world("fattree,8");
     let setting = setting(60, &[4, 8], 600.0);
     let (hashing, _) = share(&world, &setting, &Choice::EqualCost);
@@ -58,7 +58,7 @@ fn all_at_once_they_herd_and_damped_they_do_not() {
 }
 
 #[test]
-fn old_labels_help_less() {
+fn old_labels_give_less_throughput_than_fresh_labels() {
     let world = world("fattree,8");
     let setting = setting(60, &[2, 4], 50.0);
     let [fresh, old] = [1, 50].map(|every| share(&world, &setting, &labels(every, Moves::Never)).0);
@@ -66,7 +66,7 @@ fn old_labels_help_less() {
 }
 
 #[test]
-fn nothing_passes_the_optimum() {
+fn no_path_choice_exceeds_the_optimum() {
     // Two links up for eight servers of a leaf: the program, not splitting, says what is possible.
     let world = world("leafspine,4,2,8");
     let setting = setting(20, &[1, 2], 20.0);
@@ -109,7 +109,7 @@ fn the_same_seed_gives_the_same_result() {
 }
 
 #[test]
-fn traffic_conforms_to_what_was_bought() {
+fn traffic_never_exceeds_the_server_capacity() {
     let world = world("fattree,4");
     for (tenants, divisions) in [(3, vec![1, 2, 4]), (8, vec![1]), (40, vec![8])] {
         let tenancy = Tenancy { tenants, divisions, lifetime: 3.0 };
@@ -132,7 +132,7 @@ fn traffic_conforms_to_what_was_bought() {
 }
 
 #[test]
-fn what_cannot_be_simulated_is_said() {
+fn impossible_simulations_are_refused_with_the_reason() {
     let refused =
         |world: &World, setting: &Setting, choice| run(world, setting, &choice).unwrap_err();
     let world = world("fattree,4");

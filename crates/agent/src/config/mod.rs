@@ -250,7 +250,7 @@ agent = 'two'
     }
 
     #[test]
-    fn the_shared_file_says_what_each_needs() {
+    fn the_settings_of_an_agent_are_read_from_the_shared_file() {
         let _alone = ALONE.lock();
         let two = settings(TWO, Some("two")).unwrap();
         assert_eq!(two.listen, "192.0.2.2:6640".parse().ok());
@@ -265,7 +265,7 @@ agent = 'two'
     }
 
     #[test]
-    fn each_samples_what_is_its_own() {
+    fn each_agent_reads_its_own_samplers_and_wrong_samplers_are_refused() {
         let _alone = ALONE.lock();
         let samplers = "
 [[samplers]]
@@ -335,7 +335,7 @@ collector = '192.0.2.9'
     static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn a_wrong_configuration_is_refused_with_the_reason() {
         let _alone = ALONE.lock();
         let without = TWO.replace("agent = 'two'", "");
         let cases: [(&str, Option<&str>, &str); 10] = [
@@ -369,7 +369,7 @@ collector = '192.0.2.9'
     }
 
     #[test]
-    fn keys() {
+    fn a_key_file_needs_32_hexadecimal_digits_and_private_permissions() {
         use std::os::unix::fs::PermissionsExt;
         let file = std::env::temp_dir().join(format!("weir-agent-key-{}", std::process::id()));
         let check = |text: &str, mode: u32| {

@@ -188,7 +188,7 @@ fn two(bandwidths: &[u64; 3], first: f64, second: f64) -> World {
 }
 
 #[test]
-fn shares_are_in_proportion_within_a_tenth_of_a_second() {
+fn receiver_shares_are_proportional_to_sender_bandwidths_after_100_ms() {
     for (bandwidths, expected) in [
         ([10, 10, 10], [5.0, 5.0]),
         ([10, 8, 10], [4.444, 5.556]),
@@ -204,7 +204,7 @@ fn shares_are_in_proportion_within_a_tenth_of_a_second() {
 }
 
 #[test]
-fn a_sender_alone_has_what_the_receiver_takes() {
+fn a_single_sender_gets_the_whole_bandwidth_of_the_receiver() {
     let mut world = two(&[2, 10, 10], ALL, 0.0);
     world.run(100);
     world.expect(500, &[2.0, 0.0]);
@@ -215,7 +215,7 @@ fn a_sender_alone_has_what_the_receiver_takes() {
 }
 
 #[test]
-fn what_one_leaves_the_other_gets() {
+fn bandwidth_unused_by_a_sender_is_given_to_another_sender() {
     let mut world = two(&[10, 10, 10], ALL, 1.0 * MBIT as f64);
     world.run(200);
     let rates = world.measure(500);
@@ -230,7 +230,7 @@ fn what_one_leaves_the_other_gets() {
 }
 
 #[test]
-fn a_burst_is_held_off_after_a_tenth_of_a_second_at_the_most() {
+fn a_burst_leaves_another_sender_its_share_after_100_ms() {
     let mut world = two(&[10, 10, 10], ALL, 0.0);
     world.run(1_000);
     world.flows[1].wants = 50e6;
@@ -242,7 +242,7 @@ fn a_burst_is_held_off_after_a_tenth_of_a_second_at_the_most() {
 }
 
 #[test]
-fn bursts_that_come_and_go() {
+fn a_sender_has_its_rate_after_repeated_bursts_of_another_sender() {
     let mut world = two(&[10, 8, 2], ALL, 0.0);
     for _ in 0..20 {
         world.flows[1].wants = ALL;
@@ -255,7 +255,7 @@ fn bursts_that_come_and_go() {
 }
 
 #[test]
-fn a_sender_that_is_held_back_elsewhere_leaves_the_rest() {
+fn a_sender_with_a_slow_second_receiver_leaves_bandwidth_to_another_sender() {
     // VNIC 1 sends to VNICs 0 and 3; VNIC 3 receives little.
     let mut world = World::new(&[10, 10, 10, 2], &[(1, 0, 3e6), (2, 0, ALL), (1, 3, ALL)]);
     world.run(300);
@@ -266,10 +266,10 @@ fn a_sender_that_is_held_back_elsewhere_leaves_the_rest() {
     );
 }
 
-/// Found by `steady_rates_are_the_hose_models`: the room to grow was a share of the sender's bandwidth, without an
+/// Found by `steady_rates_match_the_hose_model`: the room to grow was a share of the sender's bandwidth, without an
 /// upper bound.
 #[test]
-fn a_large_sender_that_wants_little_leaves_the_rest() {
+fn a_fast_sender_with_little_traffic_leaves_the_rest_to_another_sender() {
     let mut world = two(&[5, 28, 4], 1.378e6, ALL);
     world.run(500);
     let rates = world.measure(1_000);
@@ -277,7 +277,7 @@ fn a_large_sender_that_wants_little_leaves_the_rest() {
 }
 
 #[test]
-fn whoever_vanishes_throttles_nobody() {
+fn no_sender_stays_throttled_after_an_agent_disappears() {
     // The receiver's agent disappears.
     let mut world = two(&[10, 10, 10], ALL, ALL);
     world.run(500);
@@ -298,7 +298,7 @@ fn whoever_vanishes_throttles_nobody() {
 }
 
 #[test]
-fn clocks_that_jump_are_forgotten_soon() {
+fn shares_recover_within_300_ms_after_a_clock_jump() {
     const DAY: i64 = 86_400_000;
     for (agent, jump) in [(0, DAY), (0, -900_000), (1, DAY), (1, -900_000), (1, -5), (0, -50)] {
         let mut world = two(&[10, 10, 10], ALL, ALL);
@@ -331,7 +331,7 @@ fn with_liar(report: impl Fn(u64) -> (u64, Bandwidth)) -> (World, Vec<f64>) {
 }
 
 #[test]
-fn lies_take_nothing_from_anybodys_share() {
+fn false_reports_do_not_reduce_the_share_of_another_sender() {
     let rate = Bandwidth::from_bits_per_second;
     let lies: [&dyn Fn(u64) -> (u64, Bandwidth); 5] = [
         &|_| (0, Report::EVERYTHING),
@@ -350,7 +350,7 @@ fn lies_take_nothing_from_anybodys_share() {
 }
 
 #[test]
-fn grants_that_cannot_be_stop_nobody() {
+fn grants_with_extreme_rates_do_not_stop_a_sender() {
     let mut world = two(&[10, 10, 10], ALL, 0.0);
     world.agents[0].alive = false;
     for bits in [0, 1, u64::MAX] {
@@ -367,7 +367,7 @@ fn grants_that_cannot_be_stop_nobody() {
 }
 
 #[test]
-fn entries_about_others_are_counted_and_no_more() {
+fn misplaced_messages_are_counted_and_ignored() {
     let mut world = two(&[10, 10, 10], ALL, 0.0);
     let [a, b, c] = [0, 1, 2].map(|place: usize| world.vnics[place].mac);
     let stranger = MacAddress::new([2, 9, 9, 9, 9, 9]).unwrap();
@@ -395,7 +395,7 @@ fn entries_about_others_are_counted_and_no_more() {
 }
 
 #[test]
-fn other_tenants_are_no_destinations() {
+fn vnics_of_another_tenant_are_not_destinations() {
     let world = two(&[10, 10, 10], 0.0, 0.0);
     let mut vnics = world.vnics;
     vnics[2].tenant = 2;
@@ -405,7 +405,7 @@ fn other_tenants_are_no_destinations() {
 }
 
 #[test]
-fn one_agent_for_all_needs_no_datagrams_but_the_hypervisors() {
+fn a_single_agent_sends_datagrams_only_to_the_hypervisor() {
     let mut world = two(&[10, 10, 10], 0.0, 0.0);
     world.vnics.iter_mut().for_each(|vnic| vnic.agent = AgentId(5));
     let mut control = Control::new(AgentId(5), &world.vnics, Some(AgentId(77)));
@@ -448,7 +448,7 @@ proptest! {
     /// For any number of senders and any wanted rates, the rates to one receiver converge to the allocation of the hose
     /// model.
     #[test]
-    fn steady_rates_are_the_hose_models(
+    fn steady_rates_match_the_hose_model(
         receiver in 5_u64..50,
         senders in proptest::collection::vec((1_u64..50, 0.0_f64..60.0), 1..6),
     ) {

@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn a_written_netlink_message_is_read_back() {
         let inner = |message: Message| message.attribute(7, &[1, 2, 3]).text(8, "ab");
         let bytes = Message::new(36, ASK, &[9; 4]).nested(2, inner).attribute(3, &[]).finish(5);
         let read: Vec<_> = messages(&bytes).collect();
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_short_or_lies_about_its_length_ends_the_reading() {
+    fn reading_ends_at_a_truncated_message_or_a_wrong_length() {
         let one = Message::new(1, ASK, &[1, 2, 3, 4]).attribute(1, &[1; 9]).finish(1);
         let two = [one.clone(), one.clone()].concat();
         assert_eq!(messages(&two).count(), 2);

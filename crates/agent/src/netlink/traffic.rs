@@ -317,11 +317,11 @@ mod tests {
     }
 
     /// A separate Python program made the expected bytes from the structures of `linux/pkt_sched.h`. The test
-    /// `root_a_shaper_is_what_tc_would_make` shows that the kernel understands the bytes as the messages of `tc`. The
+    /// `root_a_shaper_equals_the_same_shaper_made_by_tc` shows that the kernel understands the bytes as the messages of `tc`. The
     /// bytes are little-endian.
     #[test]
     #[cfg(target_endian = "little")]
-    fn messages_byte_by_byte() {
+    fn qdisc_class_and_filter_messages_have_the_expected_bytes() {
         let place = |handle, parent| Place { interface: 3, handle, parent };
         check(
             new_htb(place(0x5745_0000, ROOT), 2),
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_beyond_32_bits_come_along() {
+    fn rates_above_32_bits_get_a_64_bit_attribute() {
         let place = Place { interface: 1, handle: 1, parent: 0 };
         let rates = |bits| ClassRates { rate: 8_000, ceiling: bits, quantum: 1514 };
         for (bits, expected) in [(34_000_000_000, None), (40_000_000_000, Some(5_000_000_000))] {
@@ -362,7 +362,7 @@ mod tests {
 
     /// The expected values are those of tc: microseconds times 15.625, the factor of `/proc/net/psched`.
     #[test]
-    fn times_are_in_the_kernels_ticks() {
+    fn times_are_converted_to_kernel_ticks() {
         for (bytes, rate, expected) in [
             (3_200, 250_000, 200_000),
             (3_200, 1_000_000, 50_000),
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_says_may_be_cut_short() {
+    fn truncated_kernel_messages_give_no_wrong_values() {
         let bytes = new_htb(Place { interface: 3, handle: 7 << 16, parent: ROOT }, 5).finish(1);
         let whole = messages(&bytes).next().unwrap();
         let qdisc = read_qdisc(whole).unwrap();

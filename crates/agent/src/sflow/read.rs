@@ -204,7 +204,7 @@ mod tests {
     proptest! {
         /// The reader and a third-party parser read the written samples back.
         #[test]
-        fn written_and_read(
+        fn written_samples_are_read_back_by_weir_and_by_a_third_party_parser(
             over_ipv6: bool,
             headers in prop::collection::vec((prop::collection::vec(any::<u8>(), 0..200), 60..1515_usize), 1..40),
             one_in in 1.0..1000.0_f64,
@@ -248,7 +248,7 @@ mod tests {
 
         /// Any bytes give an error or samples, and never a panic.
         #[test]
-        fn any_bytes(mut bytes in prop::collection::vec(any::<u8>(), 0..300), head: bool, cut in 0..300_usize) {
+        fn any_bytes_are_parsed_without_a_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..300), head: bool, cut in 0..300_usize) {
             if head {
                 let mut builder = DatagramBuilder::new(ORIGIN, 2.5);
                 (0..3).for_each(|_| builder.add(&bytes, 100));

@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_tenants_samples_stand_for_its_own_number() {
+    fn samples_are_scaled_by_the_sampling_rate_of_their_tenant() {
         let import = Import { from: 3, one_in: vec![(None, 9.0), (Some(1), 2.0), (Some(0), 4.0)] };
         let networks = [([10, 1, 0, 0].into(), 16), ([10, 2, 0, 0].into(), 16)];
         let rates = Rates::new(&import, &networks);

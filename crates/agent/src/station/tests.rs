@@ -130,7 +130,7 @@ fn a_plan_is_prepared_committed_and_replaced() {
 }
 
 #[test]
-fn going_back() {
+fn restore_after_a_commit_or_a_failed_step_returns_to_the_previous_plan() {
     let (mut station, paper) = station();
     station.prepare(&plan(1, &[(1, None)], &[])).unwrap();
     station.step(Step::Commit(1)).unwrap();
@@ -165,7 +165,7 @@ fn going_back() {
 }
 
 #[test]
-fn nothing_leads_to_who_is_cut_off() {
+fn no_filter_sends_to_a_server_that_is_cut_off() {
     let (mut station, paper) = station();
     station.prepare(&plan(1, &[(0, None), (1, None), (2, None)], &[0])).unwrap();
     station.step(Step::Commit(1)).unwrap();

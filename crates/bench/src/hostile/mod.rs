@@ -228,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn attacks_are_read_by_name_and_all_has_each() {
+    fn attack_names_are_parsed_and_all_covers_every_attack_of_tenants() {
         for attack in Attack::ALL {
             assert_eq!(attack.name().parse(), Ok(attack));
             assert_eq!(Attack::All.includes(attack), !Attack::APART.contains(&attack));
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attack_that_is_not_made_on_the_first_system_is_not_judged() {
+    fn an_attack_that_cannot_run_on_the_first_system_has_no_criterion() {
         let running = System::External {
             name: "flowvisor".to_owned(),
             switch_address: ([127, 0, 0, 1], 6633).into(),

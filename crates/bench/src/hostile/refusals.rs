@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_attack_that_is_refused_nothing_has_reached_no_limit() {
+    fn an_attack_without_a_new_refusal_is_reported_as_a_fault() {
         let fault = |before, after| Reached::between(before, after).fault.is_some();
         assert!(fault(Some(3.0), Some(3.0)), "what was refused before is no part of the attack");
         assert!(!fault(Some(3.0), Some(4.0)));
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn only_refusals_because_of_a_limit_count() {
+    fn only_rest_refusals_caused_by_a_limit_are_counted() {
         let text = "# TYPE weir_api_refused_total counter\n\
                     weir_api_refused_total{reason=\"elsewhere\"} 5\n\
                     weir_api_refused_total{reason=\"bodies\"} 2\n\

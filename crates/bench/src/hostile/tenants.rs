@@ -328,7 +328,7 @@ mod tests {
 
     /// In both versions attacks are whole messages of the right type.
     #[test]
-    fn attacks_are_well_formed() {
+    fn attack_messages_are_well_formed_in_both_openflow_versions() {
         for version in [Version::V1_0, Version::V1_3] {
             let setup = Setup { version, ..Setup::new(Topology::Direct, 20) };
             let rule = Template::new(Kind::FlowMod, &setup, 3);

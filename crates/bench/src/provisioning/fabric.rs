@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_barrier_acknowledges_what_came_before_it() {
+    fn a_barrier_reply_acknowledges_the_flow_mods_before_its_request() {
         const MOD: u8 = kind::FLOW_MOD;
         check(&[(true, MOD, 1), (true, MOD, 2)], 2, (0, 0));
         check(&[(true, MOD, 1), (true, 20, 9), (true, MOD, 2), (false, 21, 9)], 2, (1, 4));
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_by_port_and_tag() {
+    fn ingress_port_and_vlan_id_are_parsed_from_the_text_of_a_rule() {
         assert_eq!(tagged("in_port=3,dl_vlan=2000"), Some((3, 2000)));
         assert_eq!(tagged("in_port=3"), None);
         assert_eq!(tagged("dl_vlan=2000"), None);

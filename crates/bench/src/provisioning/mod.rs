@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn every_run_has_to_be_in_time_and_faults_are_findings() {
+    fn each_run_must_meet_the_time_limit_and_faults_are_findings() {
         let good = [Some(900.0), Some(1000.0)];
         check([good; 4], "", &[]);
         check([good, [Some(2000.0), Some(1999.0)], good, good], "", &[]);
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_have_ranges() {
+    fn provisioning_settings_outside_the_range_are_refused() {
         let error = |plan: Provisioning| plan.check().unwrap_err().to_string();
         assert!(plan().check().is_ok());
         assert!(error(Provisioning { switches: 8, ..plan() }).contains("9 to 1000"));

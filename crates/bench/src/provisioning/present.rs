@@ -126,7 +126,7 @@ mod tests {
     use report::{Better, Metric};
 
     #[test]
-    fn threads_of_a_kind_are_one_and_the_idle_are_left_out() {
+    fn cpu_time_of_numbered_threads_is_added_and_idle_threads_are_left_out() {
         let mut point = Point::default();
         for (name, ms) in [("shard-0", 30.0), ("shard-1", 10.0), ("store", 3.0), ("control", 0.5)] {
             let metric = Metric::new("ms", Better::Lower, vec![ms]);

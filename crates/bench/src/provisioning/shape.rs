@@ -348,7 +348,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_ports_are_there_once_and_each_side_has_its_own_leaves() {
+    fn fabric_ports_are_used_once_and_links_across_join_both_leaf_sides() {
         for switches in [LEAST_SWITCHES, 100] {
             let shape = Shape::new(switches);
             assert_eq!(shape.links(), 3 + 2 * (switches - CORE));
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_interface_says_is_read() {
+    fn expected_tags_and_path_counts_are_read_from_the_rest_reply() {
         let hop = |from: &str, to: &str, tags: Value| json!({"from": from, "to": to, "tags": tags});
         let view = json!({"paths": [
             {"path": [hop("00:00:00:00:00:00:00:06 port 2", "00:00:00:00:00:00:00:01 port 3", json!([2000])),

@@ -223,7 +223,7 @@ mod tests {
     use emulate::{HostIndex, SwitchIndex};
 
     #[test]
-    fn what_a_switch_says_and_hears() {
+    fn messages_and_delivered_packets_of_a_switch_are_read_as_events() {
         let session = SessionId::MAIN;
         let switch = SwitchIndex(3);
         let lldp = [&[0; 12][..], &[0x88, 0xcc, 0, 0]].concat();
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_gives_what_came_since_and_stops_at_its_bound() {
+    fn the_event_log_returns_events_after_an_index_and_fails_when_full() {
         let log = Log::default();
         let event = Event { at: 1, place: 0, controller: 0, what: What::PortStatus };
         let now = Instant::now();

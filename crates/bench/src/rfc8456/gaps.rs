@@ -20,7 +20,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gaps_before_the_failure_do_not_count() {
+    fn gaps_that_end_before_the_failure_are_not_counted() {
         let times = [0, 50, 60, 70, 95, 100];
         for (from, expected) in [(0, 50), (50, 25), (60, 25), (94, 25), (95, 5), (100, 0)] {
             assert_eq!(longest_gap(&times, from), expected, "from {from}");
@@ -28,7 +28,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_under_way_at_the_ends_is_not_lost() {
+    fn only_tags_missing_between_the_first_and_last_received_tag_are_lost() {
         for (tags, expected) in [(&[][..], 0), (&[3, 4, 4], 0), (&[1, 5, 3], 2)] {
             let arrivals: Vec<(u64, u64)> = tags.iter().map(|tag| (9, *tag)).collect();
             assert_eq!(lost(&arrivals), expected, "{tags:?}");

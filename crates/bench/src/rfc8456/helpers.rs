@@ -307,7 +307,7 @@ mod tests {
     };
 
     #[test]
-    fn an_order_is_a_line_of_json() {
+    fn a_northbound_flow_order_is_written_as_json() {
         let line = order(&FLOW);
         let order: serde_json::Value = serde_json::from_str(&line).unwrap();
         assert_eq!((order["dpid"].as_u64(), order["command"].as_str()), (Some(3), Some("add")));
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_gets_orders_and_questions() {
+    fn a_northbound_command_reports_the_topology_and_refused_orders() {
         let script = r#"while read -r line; do case "$line" in
             *topology*) echo noise; echo '{"event": "switch"}'
                         echo '{"event": "topology", "switches": 3, "links": 4}';;
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_ends_is_an_error_and_none_is_left_behind() {
+    fn an_ended_northbound_command_is_an_error_and_drop_ends_child_processes() {
         let mut command = NorthboundCommand::start("exec true").unwrap();
         command.process.0.wait().unwrap();
         let error = command.install(&[FLOW]).unwrap_err();
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn an_operators_command_says_when_it_fails() {
+    fn the_error_of_a_failed_operator_command_contains_the_command() {
         let mut operator =
             OperatorCommands { fail: "exit 7".to_owned(), restore: "true".to_owned() };
         assert!(operator.fail().unwrap_err().to_string().contains("exit 7"));

@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_found_and_the_error_for_another_name_lists_them() {
+    fn test_names_are_parsed_and_the_error_for_an_unknown_name_lists_all_names() {
         for test in Test::ALL {
             assert_eq!(test.name.parse::<Test>(), Ok(test));
             assert!(!test.about.is_empty() && !test.headline.is_empty(), "{test:?}");

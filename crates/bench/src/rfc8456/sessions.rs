@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_limit_is_found() {
+    fn the_search_finds_each_session_limit_in_at_most_13_tries() {
         for limit in 0..70 {
             let mut tries = 0;
             let passes = |wanted| {

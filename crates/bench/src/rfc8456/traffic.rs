@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn probes_carry_their_tag_in_any_length() {
+    fn probe_packets_of_each_length_carry_the_tag() {
         let probe = Probe { near: 7, far: 0x0102_0304 };
         for bytes in [*FRAME_BYTES.start(), 128, 512, *FRAME_BYTES.end()] {
             let there = probe.there(u64::MAX - 1, bytes);
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn other_packets_have_none() {
+    fn announcements_have_no_tag_and_only_lldp_and_bddp_are_discovery() {
         let announcement = announcement(3);
         assert_eq!((tag(&announcement), is_discovery(&announcement)), (None, false));
         assert_eq!((tag(&[]), is_discovery(&[])), (None, false));

@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn malformed_messages_are_whole_frames_that_no_parser_takes() {
+    fn malformed_messages_have_valid_frames_and_an_invalid_body_or_type() {
         for version in [Version::V1_0, Version::V1_3] {
             for frame in malformed(version) {
                 assert_eq!(openflow::frame::next(&frame), Ok(Some(frame.len())));

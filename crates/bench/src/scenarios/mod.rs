@@ -187,7 +187,7 @@ mod tests {
 
     /// The checks accept every load of every scenario, on every switch.
     #[test]
-    fn every_scenario_can_be_run() {
+    fn setup_and_load_checks_accept_each_case_of_each_scenario() {
         for real in [false, true] {
             for scenario in Scenario::ALL {
                 if real && !scenario.runs_on_real_switches() {
@@ -217,7 +217,7 @@ mod tests {
 
     /// Each scenario that takes further systems measures these systems beside its own systems.
     #[test]
-    fn further_systems_are_measured() {
+    fn scenarios_that_accept_further_systems_measure_an_external_system() {
         for real in [false, true] {
             let takes = |scenario: &Scenario| !real || scenario.runs_on_real_switches();
             for scenario in Scenario::ALL.into_iter().filter(takes) {
@@ -237,7 +237,7 @@ mod tests {
 
     /// Each criterion of these two scenarios uses figures that the scenario's cases have.
     #[test]
-    fn criteria_find_their_cases() {
+    fn scenario_criteria_are_computed_from_metrics_of_the_cases() {
         for (scenario, real) in [
             (Scenario::Work, false),
             (Scenario::Relay, true),

@@ -125,7 +125,7 @@ impl Northbound for PlantedNorthbound {
 }
 
 #[test]
-fn discovery_takes_as_long_as_planted() {
+fn discovery_time_includes_the_configured_delay_of_the_controller() {
     let plan = Plan { discovery: 120 * MS, ..Plan::discovering(3) };
     let mut bench = Bench::new("leafspine,2,1", plan).with_northbound();
     // One probe first, then one probe out of each of 2 + 2 + 3 ports; the last probes may not be needed any more.
@@ -138,7 +138,7 @@ fn discovery_takes_as_long_as_planted() {
 }
 
 #[test]
-fn without_discovery_there_is_no_discovery_time() {
+fn a_controller_without_discovery_gives_a_no_discovery_finding() {
     let mut bench = Bench::new("linear,2", Plan::learning());
     bench.plan.limit_ms = 200;
     for (test, figure) in [
@@ -151,7 +151,7 @@ fn without_discovery_there_is_no_discovery_time() {
 }
 
 #[test]
-fn a_reactive_path_takes_a_decision_at_each_switch() {
+fn reactive_path_time_includes_a_decision_and_a_flow_mod_per_switch() {
     let plan = Plan { decision: 30 * MS, ..Plan::learning() };
     let mut bench = Bench::new("linear,3", plan);
     let expected =
@@ -160,7 +160,7 @@ fn a_reactive_path_takes_a_decision_at_each_switch() {
 }
 
 #[test]
-fn a_hub_provisions_nothing() {
+fn a_controller_that_floods_or_never_forwards_gives_a_finding() {
     let plan = Plan { forwards: Forwards::Floods, ..Plan::learning() };
     let mut bench = Bench::new("linear,3", plan);
     bench.check_finding("reactive-path-time", "no-provisioning", "path_ms");
@@ -171,7 +171,7 @@ fn a_hub_provisions_nothing() {
 }
 
 #[test]
-fn a_proactive_path_is_there_when_its_last_entry_is() {
+fn proactive_path_time_is_measured_with_rules_from_northbound_orders() {
     let mut bench = Bench::new("leafspine,2,1", Plan::learning()).with_northbound();
     // The controller does not know the stations, because its switches send no PACKET_INs.
     bench.check(
@@ -181,7 +181,7 @@ fn a_proactive_path_is_there_when_its_last_entry_is() {
 }
 
 #[test]
-fn path_rates_are_counted() {
+fn reactive_and_proactive_path_rates_are_measured_without_lost_paths() {
     let mut bench = Bench::new("linear,2", Plan::learning()).with_northbound();
     // Every path has an entry at both switches. Paths that are unfinished at the end have some more entries.
     let expected = [
@@ -194,7 +194,7 @@ fn path_rates_are_counted() {
 }
 
 #[test]
-fn a_slow_decision_bounds_the_rate() {
+fn slow_controller_decisions_limit_the_reactive_path_rate() {
     // One thread for each switch makes at most 50 decisions per second.
     let plan = Plan { decision: 20 * MS, ..Plan::learning() };
     let mut bench = Bench::new("linear,1", plan);
@@ -205,14 +205,14 @@ fn a_slow_decision_bounds_the_rate() {
 }
 
 #[test]
-fn a_change_is_detected_as_late_as_planted() {
+fn change_detection_time_includes_the_configured_delay_of_the_controller() {
     let plan = Plan { rediscovery: 80 * MS, ..Plan::discovering(3) };
     let mut bench = Bench::new("leafspine,2,1", plan);
     bench.check("change-detection", &[("detection_ms", AtLeast(80.0)), ("probes_per_s", Is(0.0))]);
 }
 
 #[test]
-fn sessions_are_counted_to_the_last() {
+fn the_session_limit_of_a_controller_is_found_exactly() {
     let mut bench = Bench::new("linear,1", Plan { most_sessions: 11, ..Plan::learning() });
     bench.plan.handshake_ms = 600;
     bench.plan.most_sessions = 64;
@@ -220,7 +220,7 @@ fn sessions_are_counted_to_the_last() {
 }
 
 #[test]
-fn the_largest_discovered_network_is_found() {
+fn the_largest_network_that_the_controller_discovers_is_found() {
     // The controller does not probe the seventh switch, so 7 switches in a row are not discovered completely.
     let plan = Plan { most_discovered: 6, ..Plan::discovering(1) };
     let mut bench = Bench::new("linear,2", plan);
@@ -229,7 +229,7 @@ fn the_largest_discovered_network_is_found() {
 }
 
 #[test]
-fn tables_are_filled_until_nothing_more_comes() {
+fn table_capacity_counts_rules_until_the_controller_adds_no_more() {
     let plan = Plan { most_flows: 37, ..Plan::learning() };
     let mut bench = Bench::new("linear,2", plan);
     bench.plan.trials = 1;
@@ -272,7 +272,7 @@ impl Operator for Pair {
 }
 
 #[test]
-fn the_standby_takes_over_as_late_as_planted() {
+fn failover_gap_includes_the_configured_delay_of_the_standby_controller() {
     let mut bench = Bench::new("linear,2", Plan::learning());
     let standby = Planted::start(Plan::learning());
     standby.brain().set_passive(true);
@@ -287,7 +287,7 @@ fn the_standby_takes_over_as_late_as_planted() {
 /// All switches are connected to all three controllers. The idle controller takes no role, and does not disturb the
 /// other two.
 #[test]
-fn one_of_a_cluster_of_three_takes_over() {
+fn failover_is_measured_in_a_cluster_of_three_controllers() {
     let mut bench = Bench::new("linear,2", Plan::learning());
     let (idle, standby) = (Planted::start(Plan::learning()), Planted::start(Plan::learning()));
     idle.brain().set_passive(true);
@@ -300,7 +300,7 @@ fn one_of_a_cluster_of_three_takes_over() {
 }
 
 #[test]
-fn without_a_standby_nobody_takes_over() {
+fn a_standby_that_does_not_take_over_gives_a_no_failover_finding() {
     let mut bench = Bench::new("linear,2", Plan::learning());
     let standby = Planted::start(Plan::learning());
     standby.brain().set_passive(true);
@@ -319,7 +319,7 @@ fn two_ways(after: Duration) -> Plan {
 }
 
 #[test]
-fn traffic_is_rerouted_as_late_as_planted() {
+fn reprovisioning_time_includes_the_configured_delay_of_the_controller() {
     let mut bench = Bench::new("ring,4", two_ways(100 * MS));
     let expected = [
         ("forward_ms", AtLeast(100.0)),
@@ -339,7 +339,7 @@ fn traffic_that_is_not_rerouted_is_reported() {
 }
 
 #[test]
-fn trouble_is_measured_beside_its_absence() {
+fn benchmarks_are_measured_with_and_without_exceptions_and_attacks() {
     let plan = Plan { decision: 10 * MS, ..Plan::learning() };
     let mut bench = Bench::new("linear,2", plan);
     (bench.plan.limit_ms, bench.plan.trial_ms) = (300, 150);
@@ -383,7 +383,7 @@ fn a_controller_that_never_completes_the_handshake_is_reported() {
 }
 
 #[test]
-fn a_flood_that_multiplies_is_given_up() {
+fn a_flood_that_multiplies_in_a_loop_ends_the_test_with_an_error() {
     let mut bench = Bench::new("ring,3", Plan { forwards: Forwards::Floods, ..Plan::learning() });
     // Two million messages are given up. A busy machine takes a minute for so many. A trial also ends when the controller is silent
     // for 100 ms, which a busy machine may cause: then the next trial has as many messages.
@@ -395,7 +395,7 @@ fn a_flood_that_multiplies_is_given_up() {
 }
 
 #[test]
-fn bad_plans_name_what_is_wrong() {
+fn errors_for_invalid_plans_name_the_setting() {
     let check = |edit: fn(&mut ControllerPlan), word: &str| {
         let mut bench = Bench::new("linear,1", Plan::learning());
         edit(&mut bench.plan);

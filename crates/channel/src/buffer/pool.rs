@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn classes_hold_what_they_promise() {
+    fn pool_buffers_are_at_least_as_large_as_requested() {
         for need in [0, 1, SMALLEST - 1, SMALLEST, SMALLEST + 1, 65_535, 65_536, 300_000, 3 << 20] {
             assert!(block_size(need) >= need, "{need}");
             assert_eq!(take_block(need).len(), block_size(need), "{need}");
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn spares_are_bounded() {
+    fn memory_of_unused_buffers_is_bounded() {
         for _ in 0..3 * KEEP / (64 << 10) {
             give_block(vec![0; 64 << 10].into_boxed_slice());
             give_vec(Vec::with_capacity(64 << 10));

@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_survive_growing_moving_and_trimming() {
+    fn received_bytes_stay_in_order_when_the_buffer_grows_or_is_trimmed() {
         let mut buffer = ReceiveBuffer::default();
         let mut expected = Vec::new();
         for step in 0..5_000_usize {
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_costs_nothing_and_a_rest_costs_a_page() {
+    fn an_empty_buffer_uses_no_memory_and_a_few_bytes_use_one_page() {
         let mut buffer = ReceiveBuffer::default();
         assert_eq!(buffer.capacity(), 0);
         push(&mut buffer, &[1; 100_000]);

@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refuses_whole_frames_and_counts_them() {
+    fn frames_beyond_the_buffer_limit_are_refused_whole_and_counted() {
         let mut buffer = SendBuffer::new(20);
         assert_eq!(buffer.push(&[1; 12]), Ok(()));
         assert_eq!(buffer.push(&[2; 9]), Err(Full));
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn build_hands_back_its_result() {
+    fn build_returns_the_result_of_the_closure() {
         let mut buffer = SendBuffer::new(20);
         assert_eq!(buffer.build(|out| out.extend_from_slice(b"abc")), Ok(()));
         assert_eq!(buffer.build(|out| out.len()), Ok(3));
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rest_that_waits_costs_a_page() {
+    fn a_few_unsent_bytes_use_one_page_after_trim() {
         let mut buffer = SendBuffer::new(1 << 20);
         for number in 0..1000_u32 {
             buffer.push(&[number as u8; 100]).unwrap();
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn order_and_bound_hold_under_partial_writes() {
+    fn order_and_memory_bound_hold_under_partial_writes() {
         let limit = 10_000;
         let mut buffer = SendBuffer::new(limit);
         let (mut pushed, mut written) = (0_u32, 0_u32);

@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_certificate_says_nothing() {
+    fn malformed_certificates_have_no_expiry_and_no_names() {
         // Sequences in sequences, with lengths that lie.
         for bytes in [
             &[][..],

@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn data_ports() {
+    fn data_ports_are_parsed_with_an_optional_namespace() {
         let port = data_port("eth1@ns=3").unwrap();
         assert_eq!((port.interface.as_str(), port.switch_port), ("eth1", 3));
         assert_eq!(port.namespace.as_deref(), Some("ns"));

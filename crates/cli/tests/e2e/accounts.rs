@@ -55,8 +55,8 @@ impl Ctl<'_> {
 }
 
 #[test]
-fn a_tenants_account_is_made_at_the_socket_and_used_over_tls() {
-    needs!(a_tenants_account_is_made_at_the_socket_and_used_over_tls: Needs::Program("openssl"));
+fn a_tenant_token_created_at_the_unix_socket_works_over_tls_until_revoked() {
+    needs!(a_tenant_token_created_at_the_unix_socket_works_over_tls_until_revoked: Needs::Program("openssl"));
     let folder = Folder::new();
     let made = Command::new("sh").args(["-c", CERTIFICATES]).arg(folder.path()).output();
     assert!(made.is_ok_and(|it| it.status.success()), "certificates");
@@ -110,8 +110,8 @@ fn a_tenants_account_is_made_at_the_socket_and_used_over_tls() {
 }
 
 #[test]
-fn who_could_let_nobody_in_does_not_start() {
-    needs!(who_could_let_nobody_in_does_not_start: Needs::Program("openssl"));
+fn serve_does_not_start_with_only_a_tls_api_and_no_token() {
+    needs!(serve_does_not_start_with_only_a_tls_api_and_no_token: Needs::Program("openssl"));
     let folder = Folder::new();
     let made = Command::new("sh").args(["-c", CERTIFICATES]).arg(folder.path()).output();
     assert!(made.is_ok_and(|it| it.status.success()), "certificates");

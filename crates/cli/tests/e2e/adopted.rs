@@ -12,15 +12,15 @@ use crate::support::requirements::{Needs, needs};
 use crate::support::weir::run;
 
 #[test]
-fn ovs_rules_of_a_lost_state_become_entries_on_openflow_10() {
-    needs!(ovs_rules_of_a_lost_state_become_entries_on_openflow_10:
+fn ovs_rules_are_adopted_as_entries_after_a_lost_state_folder_on_openflow_10() {
+    needs!(ovs_rules_are_adopted_as_entries_after_a_lost_state_folder_on_openflow_10:
         Needs::OpenVSwitch, Needs::OsKen);
     check(V10, "1.0");
 }
 
 #[test]
-fn ovs_rules_of_a_lost_state_become_entries_on_openflow_13() {
-    needs!(ovs_rules_of_a_lost_state_become_entries_on_openflow_13:
+fn ovs_rules_are_adopted_as_entries_after_a_lost_state_folder_on_openflow_13() {
+    needs!(ovs_rules_are_adopted_as_entries_after_a_lost_state_folder_on_openflow_13:
         Needs::OpenVSwitch, Needs::OsKen);
     check(V13, "1.3");
 }

@@ -14,8 +14,8 @@ use crate::support::scripted::{
 use crate::support::weir::run;
 
 #[test]
-fn ovs_a_restored_backup_undoes_what_came_since() {
-    needs!(ovs_a_restored_backup_undoes_what_came_since: Needs::OpenVSwitch);
+fn ovs_a_restored_backup_undoes_later_flow_mods() {
+    needs!(ovs_a_restored_backup_undoes_later_flow_mods: Needs::OpenVSwitch);
     let network = Network::single(&["10.0.0.1", "10.0.0.2"], V10);
     let red = Controller::listen();
     let config = by_port("red", &red.name(), [1, 2]);

@@ -103,7 +103,7 @@ fn a_bad_message_gets_its_error_and_the_connection_stays() {
 
 /// A controller that does not speak the switch's version is named, with what it lacks; the other tenant is served.
 #[test]
-fn a_controller_of_another_version_is_named() {
+fn a_controller_of_another_openflow_version_is_logged_with_its_address() {
     let red = Controller::listen();
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
     let blue = format!("tcp:{}", listener.local_addr().expect("its address"));
@@ -139,7 +139,7 @@ fn a_controller_of_another_version_is_named() {
 }
 
 #[test]
-fn garbage_ends_only_the_connection_that_it_came_on() {
+fn garbage_bytes_end_only_the_connection_of_their_sender() {
     let scene = Scene::new();
     scene.blue.send_bytes(b"\x01\x0e\x00\x03then a length that cannot be");
     assert!(scene.blue.is_closed(), "there is no next message to find");
@@ -160,7 +160,7 @@ fn garbage_ends_only_the_connection_that_it_came_on() {
 }
 
 #[test]
-fn a_version_that_weir_does_not_speak_is_refused_in_words() {
+fn a_switch_of_an_unsupported_version_gets_hello_failed_incompatible() {
     const OPENFLOW_11: u8 = 2;
     let scene = Scene::new();
     let mut stream = TcpStream::connect(scene.weir.openflow).expect("connect to Weir");
@@ -180,7 +180,7 @@ fn a_version_that_weir_does_not_speak_is_refused_in_words() {
 }
 
 #[test]
-fn one_byte_at_a_time_is_slow_and_fine() {
+fn a_switch_that_sends_single_bytes_slowly_is_served() {
     let weir = Weir::serve("");
     let mut stream = TcpStream::connect(weir.openflow).expect("connect to Weir");
     stream.set_nodelay(true).expect("TCP_NODELAY");
@@ -214,7 +214,7 @@ fn drip(stream: &mut TcpStream, bytes: &[u8]) {
 }
 
 #[test]
-fn a_controller_that_never_reads_loses_its_packets_and_nobody_elses() {
+fn a_controller_that_never_reads_loses_only_packet_ins_of_its_own_tenant() {
     const PACKETS: usize = 60_000;
     let listener = TcpListener::bind("127.0.0.1:0").expect("bind to a free port");
     let red = Controller::listen();
@@ -265,7 +265,7 @@ fn a_controller_that_does_not_read_its_replies_is_disconnected() {
 }
 
 #[test]
-fn a_switch_that_never_reads_holds_up_its_tenants_and_no_other_switch() {
+fn a_switch_that_never_reads_does_not_block_another_switch() {
     let controller = Controller::listen();
     let weir = Weir::serve(&by_port("red", &controller.name(), [1, 2]));
     let well = Switch::connect(weir.openflow, 1, PORTS);
@@ -298,7 +298,7 @@ fn a_switch_that_never_reads_holds_up_its_tenants_and_no_other_switch() {
 }
 
 #[test]
-fn a_switch_that_leaves_in_mid_message_may_come_back() {
+fn a_switch_that_disconnects_in_the_middle_of_a_message_can_reconnect() {
     let scene = Scene::new();
     let second = Switch::connect(scene.weir.openflow, 2, PORTS);
     scene.weir.wait_for_switches(2);
@@ -313,7 +313,7 @@ fn a_switch_that_leaves_in_mid_message_may_come_back() {
 }
 
 #[test]
-fn of_two_switches_with_one_dpid_the_first_stays() {
+fn a_second_switch_with_the_same_dpid_is_disconnected() {
     let scene = Scene::new();
     let impostor = Switch::connect(scene.weir.openflow, 1, PORTS);
     assert!(impostor.peer.is_closed());
@@ -324,7 +324,7 @@ fn of_two_switches_with_one_dpid_the_first_stays() {
 }
 
 #[test]
-fn a_switch_that_says_nothing_is_not_waited_for_for_ever() {
+fn a_silent_switch_is_disconnected_after_the_handshake_timeout() {
     let scene = Scene::new();
     let began = Instant::now();
     let mut silent = TcpStream::connect(scene.weir.openflow).expect("connect to Weir");

@@ -21,14 +21,14 @@ pub fn tenant(name: &str, app: &App, port: u32) -> String {
 }
 
 #[test]
-fn ovs_a_big_switch_is_one_to_its_tenant_on_openflow_1_0() {
-    needs!(ovs_a_big_switch_is_one_to_its_tenant_on_openflow_1_0: Needs::OpenVSwitch, Needs::OsKen);
+fn ovs_a_controller_sees_a_big_switch_as_a_single_switch_on_openflow_1_0() {
+    needs!(ovs_a_controller_sees_a_big_switch_as_a_single_switch_on_openflow_1_0: Needs::OpenVSwitch, Needs::OsKen);
     check(V10, [App::learning_switch_10(), App::learning_switch_10()]);
 }
 
 #[test]
-fn ovs_a_big_switch_is_one_to_its_tenant_on_openflow_1_3() {
-    needs!(ovs_a_big_switch_is_one_to_its_tenant_on_openflow_1_3: Needs::OpenVSwitch, Needs::OsKen);
+fn ovs_a_controller_sees_a_big_switch_as_a_single_switch_on_openflow_1_3() {
+    needs!(ovs_a_controller_sees_a_big_switch_as_a_single_switch_on_openflow_1_3: Needs::OpenVSwitch, Needs::OsKen);
     check(V13, [App::learning_switch_13(), App::learning_switch_13()]);
 }
 

@@ -27,8 +27,8 @@ fn two_of_red_and_one_of_blue(network: &Network, version: &str) -> ([App; 3], We
 }
 
 #[test]
-fn ovs_each_tenant_has_one_master_of_its_own() {
-    needs!(ovs_each_tenant_has_one_master_of_its_own: Needs::OpenVSwitch, Needs::OsKen);
+fn ovs_each_tenant_has_its_own_master_controller() {
+    needs!(ovs_each_tenant_has_its_own_master_controller: Needs::OpenVSwitch, Needs::OsKen);
     let network = Network::single(&ADDRESSES, V13);
     let ([mut first, mut second, mut blue], _weir) = two_of_red_and_one_of_blue(&network, "1.3");
     for controller in [&mut first, &mut second, &mut blue] {
@@ -72,8 +72,8 @@ fn assert_error(controller: &mut App, xid: u32, (kind, code): (u64, u64)) {
 }
 
 #[test]
-fn ovs_a_packet_reaches_all_controllers_of_its_tenant_and_no_other() {
-    needs!(ovs_a_packet_reaches_all_controllers_of_its_tenant_and_no_other: Needs::OpenVSwitch, Needs::OsKen);
+fn ovs_a_packet_in_reaches_each_controller_of_its_tenant_and_no_other_tenant() {
+    needs!(ovs_a_packet_in_reaches_each_controller_of_its_tenant_and_no_other_tenant: Needs::OpenVSwitch, Needs::OsKen);
     let network = Network::single(&ADDRESSES, V10);
     let ([mut first, mut second, mut blue], _weir) = two_of_red_and_one_of_blue(&network, "1.0");
     for controller in [&mut first, &mut second, &mut blue] {
@@ -88,15 +88,15 @@ fn ovs_a_packet_reaches_all_controllers_of_its_tenant_and_no_other() {
 }
 
 #[test]
-fn ovs_testcontroller_is_a_tenant_on_openflow_10() {
-    needs!(ovs_testcontroller_is_a_tenant_on_openflow_10:
+fn ovs_testcontroller_serves_the_hosts_of_a_tenant_on_openflow_10() {
+    needs!(ovs_testcontroller_serves_the_hosts_of_a_tenant_on_openflow_10:
         Needs::OpenVSwitch, Needs::OsKen, Needs::Program("ovs-testcontroller"));
     check_testcontroller(V10, App::learning_switch_10());
 }
 
 #[test]
-fn ovs_testcontroller_is_a_tenant_on_openflow_13() {
-    needs!(ovs_testcontroller_is_a_tenant_on_openflow_13:
+fn ovs_testcontroller_serves_the_hosts_of_a_tenant_on_openflow_13() {
+    needs!(ovs_testcontroller_serves_the_hosts_of_a_tenant_on_openflow_13:
         Needs::OpenVSwitch, Needs::OsKen, Needs::Program("ovs-testcontroller"));
     check_testcontroller(V13, App::learning_switch_13());
 }

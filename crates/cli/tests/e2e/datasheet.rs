@@ -133,7 +133,7 @@ fn mixture(count: u16) -> impl Iterator<Item = Message> {
 }
 
 #[test]
-fn a_hostile_tenant_is_held_to_its_share_before_a_slow_switch_overflows() {
+fn data_sheet_limits_keep_a_hostile_tenant_from_overflowing_a_slow_switch() {
     let folder = Folder::new();
     let sheet = evaluate(folder.path());
     let scene = Scene::new(&format!("[switches]\ndatasheet = \"{sheet}\"\n"), TABLE);
@@ -175,15 +175,15 @@ fn a_hostile_tenant_is_held_to_its_share_before_a_slow_switch_overflows() {
 }
 
 #[test]
-fn without_a_sheet_the_same_switch_overflows() {
+fn a_slow_switch_overflows_without_a_data_sheet() {
     let scene = Scene::new("", TABLE);
     send_all(&scene.hostile, flows(), 0xf1);
     eventually("the switch's queue overflows", || scene.counters().overflowed > 0);
 }
 
 #[test]
-fn the_page_says_what_limits_come_from() {
-    needs!(the_page_says_what_limits_come_from:
+fn the_web_page_shows_the_data_sheet_as_source_of_limits() {
+    needs!(the_web_page_shows_the_data_sheet_as_source_of_limits:
         Needs::Program("chromium"), Needs::Program("chromedriver"));
     let folder = Folder::new();
     let sheet = evaluate(folder.path());
@@ -199,7 +199,7 @@ fn the_page_says_what_limits_come_from() {
 }
 
 #[test]
-fn a_sheet_is_named_per_switch_reloaded_and_refused() {
+fn a_data_sheet_is_set_per_switch_reloaded_and_refused_when_damaged() {
     let folder = Folder::new();
     let path = evaluate(folder.path());
     let text = fs::read_to_string(&path).expect("a data sheet");

@@ -27,8 +27,8 @@ fn left_behind(pid: u32) -> Vec<String> {
 }
 
 #[test]
-fn ovs_an_interrupted_demonstration_leaves_nothing() {
-    needs!(ovs_an_interrupted_demonstration_leaves_nothing: Needs::OpenVSwitch);
+fn ovs_an_interrupted_demo_leaves_no_namespaces_or_labs() {
+    needs!(ovs_an_interrupted_demo_leaves_no_namespaces_or_labs: Needs::OpenVSwitch);
     let folder = Folder::new();
     let mut demo = start(&folder, &[]);
     let pid = demo.pid();
@@ -44,7 +44,7 @@ fn ovs_an_interrupted_demonstration_leaves_nothing() {
 
 /// Without root or Open vSwitch the switch is emulated, and the output says so.
 #[test]
-fn an_emulated_demonstration_says_so() {
+fn a_demo_with_an_emulated_switch_prints_emulated_in_its_first_line() {
     let folder = Folder::new();
     let mut demo = start(&folder, &["--emulated"]);
     assert_eq!(demo.wait(4 * PATIENCE), Some(0), "{:#?}", demo.stdout.all());

@@ -18,8 +18,8 @@ fn document(weir: &Weir) -> String {
 }
 
 #[test]
-fn the_document_is_valid() {
-    needs!(the_document_is_valid: Needs::OpenApi);
+fn the_openapi_document_is_valid() {
+    needs!(the_openapi_document_is_valid: Needs::OpenApi);
     let weir = Weir::serve("");
     let file = weir.folder.join("openapi.json");
     fs::write(&file, document(&weir)).expect("a file");
@@ -31,7 +31,7 @@ fn the_document_is_valid() {
 }
 
 #[test]
-fn ctl_asks_for_nothing_that_the_document_does_not_describe() {
+fn each_rest_path_of_weir_ctl_is_in_the_openapi_document() {
     let weir = Weir::serve("");
     let document: Value = serde_json::from_str(&document(&weir)).expect("JSON");
     let paths = document["paths"].as_object().expect("paths");

@@ -167,15 +167,15 @@ fn onlooker(network: &Network, host: &str, numbers: [u8; 2]) -> Program {
 }
 
 #[test]
-fn ovs_discovering_tenants_do_not_feel_links_fail_on_openflow_1_0() {
-    needs!(ovs_discovering_tenants_do_not_feel_links_fail_on_openflow_1_0:
+fn ovs_a_failed_physical_link_is_hidden_from_tenant_discovery_on_openflow_1_0() {
+    needs!(ovs_a_failed_physical_link_is_hidden_from_tenant_discovery_on_openflow_1_0:
         Needs::OpenVSwitch, Needs::OsKen, Needs::Program("iperf3"), Needs::Program("tcpdump"));
     check_leaves_and_spines(V10);
 }
 
 #[test]
-fn ovs_discovering_tenants_do_not_feel_links_fail_on_openflow_1_3() {
-    needs!(ovs_discovering_tenants_do_not_feel_links_fail_on_openflow_1_3:
+fn ovs_a_failed_physical_link_is_hidden_from_tenant_discovery_on_openflow_1_3() {
+    needs!(ovs_a_failed_physical_link_is_hidden_from_tenant_discovery_on_openflow_1_3:
         Needs::OpenVSwitch, Needs::OsKen, Needs::Program("iperf3"), Needs::Program("tcpdump"));
     check_leaves_and_spines(V13);
 }
@@ -222,15 +222,15 @@ fn check_leaves_and_spines(version: Version) {
 }
 
 #[test]
-fn ovs_discovering_tenants_see_what_no_way_is_left_for_on_openflow_1_0() {
-    needs!(ovs_discovering_tenants_see_what_no_way_is_left_for_on_openflow_1_0:
+fn ovs_tenant_discovery_loses_links_without_a_remaining_path_on_openflow_1_0() {
+    needs!(ovs_tenant_discovery_loses_links_without_a_remaining_path_on_openflow_1_0:
         Needs::OpenVSwitch, Needs::OsKen, Needs::Program("iperf3"), Needs::Program("tcpdump"));
     check_row(V10);
 }
 
 #[test]
-fn ovs_discovering_tenants_see_what_no_way_is_left_for_on_openflow_1_3() {
-    needs!(ovs_discovering_tenants_see_what_no_way_is_left_for_on_openflow_1_3:
+fn ovs_tenant_discovery_loses_links_without_a_remaining_path_on_openflow_1_3() {
+    needs!(ovs_tenant_discovery_loses_links_without_a_remaining_path_on_openflow_1_3:
         Needs::OpenVSwitch, Needs::OsKen, Needs::Program("iperf3"), Needs::Program("tcpdump"));
     check_row(V13);
 }

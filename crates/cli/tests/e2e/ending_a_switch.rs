@@ -54,8 +54,8 @@ impl Tenants {
 }
 
 #[test]
-fn ovs_a_group_that_an_entry_would_name_twice_ends_no_switch() {
-    needs!(ovs_a_group_that_an_entry_would_name_twice_ends_no_switch: Needs::OpenVSwitch, Needs::OsKen);
+fn ovs_entries_that_name_a_group_twice_are_refused_and_do_not_crash_the_switch() {
+    needs!(ovs_entries_that_name_a_group_twice_are_refused_and_do_not_crash_the_switch: Needs::OpenVSwitch, Needs::OsKen);
     // An assertion fails when a group is deleted that one rule names twice.
     Tenants::new().each(|network, app, dpid| {
         for deleted in [7, ALL] {
@@ -78,8 +78,8 @@ fn ovs_a_group_that_an_entry_would_name_twice_ends_no_switch() {
 }
 
 #[test]
-fn ovs_a_packet_that_is_recirculated_ends_no_switch() {
-    needs!(ovs_a_packet_that_is_recirculated_ends_no_switch: Needs::OpenVSwitch, Needs::OsKen);
+fn ovs_a_recirculated_packet_does_not_crash_the_switch() {
+    needs!(ovs_a_recirculated_packet_does_not_crash_the_switch: Needs::OpenVSwitch, Needs::OsKen);
     // An assertion fails when a packet is recirculated whose action set is longer than the actions that are left.
     Tenants::new().each(|network, app, dpid| {
         group(app, dpid, "add", 1, "SELECT", &[json!([output(1)]), json!([output(1)])]);
@@ -95,8 +95,8 @@ fn ovs_a_packet_that_is_recirculated_ends_no_switch() {
 }
 
 #[test]
-fn ovs_a_chain_of_groups_stops_no_switch() {
-    needs!(ovs_a_chain_of_groups_stops_no_switch: Needs::OpenVSwitch, Needs::OsKen);
+fn ovs_a_chain_of_groups_is_limited_and_does_not_stop_the_switch() {
+    needs!(ovs_a_chain_of_groups_is_limited_and_does_not_stop_the_switch: Needs::OpenVSwitch, Needs::OsKen);
     // Each group doubles what a packet passes; nothing leaves that would bound it.
     Tenants::new().each(|network, app, dpid| {
         group(app, dpid, "add", 1, "ALL", &[json!([])]);

@@ -65,8 +65,8 @@ fn ovs_evaluate_leaves_a_switch_as_it_was_when_interrupted() {
 }
 
 #[test]
-fn ovs_evaluate_speaks_tls() {
-    needs!(ovs_evaluate_speaks_tls: Needs::OpenVSwitch, Needs::Program("ovs-pki"));
+fn ovs_evaluate_measures_over_tls_and_refuses_a_certificate_of_another_ca() {
+    needs!(ovs_evaluate_measures_over_tls_and_refuses_a_certificate_of_another_ca: Needs::OpenVSwitch, Needs::Program("ovs-pki"));
     let network = Network::single(&ADDRESSES, V13);
     let pki = Pki::new();
     pki.sign("switch", "switch");

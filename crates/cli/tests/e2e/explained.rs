@@ -143,14 +143,14 @@ fn check_slice(version: Version, openflow: &str) {
 }
 
 #[test]
-fn ovs_refusals_and_traces_are_what_a_switch_does_v10() {
-    needs!(ovs_refusals_and_traces_are_what_a_switch_does_v10: Needs::OpenVSwitch, Needs::OsKen);
+fn ovs_ctl_why_and_ctl_trace_agree_with_a_real_switch_v10() {
+    needs!(ovs_ctl_why_and_ctl_trace_agree_with_a_real_switch_v10: Needs::OpenVSwitch, Needs::OsKen);
     check_slice(V10, "1.0");
 }
 
 #[test]
-fn ovs_refusals_and_traces_are_what_a_switch_does_v13() {
-    needs!(ovs_refusals_and_traces_are_what_a_switch_does_v13: Needs::OpenVSwitch, Needs::OsKen);
+fn ovs_ctl_why_and_ctl_trace_agree_with_a_real_switch_v13() {
+    needs!(ovs_ctl_why_and_ctl_trace_agree_with_a_real_switch_v13: Needs::OpenVSwitch, Needs::OsKen);
     check_slice(V13, "1.3");
 }
 

@@ -85,8 +85,8 @@ fn loopback() -> IpAddr {
 }
 
 #[test]
-fn ovs_faucet_runs_a_switch() {
-    needs!(ovs_faucet_runs_a_switch: Needs::OpenVSwitch, Needs::Faucet, Needs::Program("python3"));
+fn ovs_faucet_controls_a_switch_through_weir() {
+    needs!(ovs_faucet_controls_a_switch_through_weir: Needs::OpenVSwitch, Needs::Faucet, Needs::Program("python3"));
     let network = Network::single(&ADDRESSES, V13);
     let faucet = Faucet::start(loopback(), ONE_SWITCH);
     let weir = network.serve(&tenant(&faucet, &[1, 2, 3, 4]));
@@ -96,8 +96,8 @@ fn ovs_faucet_runs_a_switch() {
 
 /// The control experiment.
 #[test]
-fn ovs_switch_only_faucet_runs_a_switch() {
-    needs!(ovs_switch_only_faucet_runs_a_switch: Needs::OpenVSwitch, Needs::Faucet, Needs::Program("python3"));
+fn ovs_switch_only_faucet_controls_a_switch_without_weir() {
+    needs!(ovs_switch_only_faucet_controls_a_switch_without_weir: Needs::OpenVSwitch, Needs::Faucet, Needs::Program("python3"));
     let network = Network::single(&ADDRESSES, V13);
     let faucet = Faucet::start(network.controller_host(), ONE_SWITCH);
     network.connect_to(faucet.address);

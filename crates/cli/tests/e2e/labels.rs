@@ -27,14 +27,14 @@ const VNICS: [(&str, &str, &str, u64); 6] = [
 ];
 
 #[test]
-fn ovs_controllers_that_read_labels_avoid_each_other_over_openflow_1_3() {
-    needs!(ovs_controllers_that_read_labels_avoid_each_other_over_openflow_1_3: Needs::OpenVSwitch, Needs::OsKen);
+fn ovs_controllers_use_labels_to_avoid_loaded_links_over_openflow_1_3() {
+    needs!(ovs_controllers_use_labels_to_avoid_loaded_links_over_openflow_1_3: Needs::OpenVSwitch, Needs::OsKen);
     check(V13, "1.3", "of13");
 }
 
 #[test]
-fn ovs_controllers_that_read_the_papers_field_avoid_each_other_over_openflow_1_0() {
-    needs!(ovs_controllers_that_read_the_papers_field_avoid_each_other_over_openflow_1_0: Needs::OpenVSwitch, Needs::OsKen);
+fn ovs_controllers_use_paper_labels_to_avoid_loaded_links_over_openflow_1_0() {
+    needs!(ovs_controllers_use_paper_labels_to_avoid_loaded_links_over_openflow_1_0: Needs::OpenVSwitch, Needs::OsKen);
     check(V10, "1.0", "of10");
 }
 
@@ -89,8 +89,8 @@ fn check(version: Version, name: &str, form: &str) {
 /// A real agent on the hosts' interfaces: in the labels of real controllers, its measurements replace the bought
 /// bandwidths as long as the agent runs.
 #[test]
-fn ovs_what_an_agent_measures_changes_the_labels_of_others() {
-    needs!(ovs_what_an_agent_measures_changes_the_labels_of_others: Needs::OpenVSwitch, Needs::OsKen);
+fn ovs_measurements_of_an_agent_change_the_labels_of_another_tenant() {
+    needs!(ovs_measurements_of_an_agent_change_the_labels_of_another_tenant: Needs::OpenVSwitch, Needs::OsKen);
     let network = Network::builtin("isolation2013", V13);
     let folder = Folder::new();
     let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()));
@@ -154,8 +154,8 @@ fn ovs_what_an_agent_measures_changes_the_labels_of_others() {
 
 /// A tenant with a network of its own loads the physical links of its own, as others are notified, also after its path has moved.
 #[test]
-fn ovs_a_network_of_a_tenants_own_counts_in_the_labels_of_others() {
-    needs!(ovs_a_network_of_a_tenants_own_counts_in_the_labels_of_others: Needs::OpenVSwitch, Needs::OsKen);
+fn ovs_flows_in_a_tenants_network_count_in_the_labels_of_another_tenant() {
+    needs!(ovs_flows_in_a_tenants_network_count_in_the_labels_of_another_tenant: Needs::OpenVSwitch, Needs::OsKen);
     let network = Network::builtin("isolation2013", V13);
     let (red, blue) = (App::learning_switch_13(), App::learning_switch_13());
     let vnic = |host: &str| {
@@ -197,8 +197,8 @@ fn ovs_a_network_of_a_tenants_own_counts_in_the_labels_of_others() {
 
 /// Flows of IPv6 alone are followed, and the link that they are on is the fuller for others.
 #[test]
-fn ovs_flows_of_ipv6_count_in_the_labels_of_others() {
-    needs!(ovs_flows_of_ipv6_count_in_the_labels_of_others: Needs::OpenVSwitch, Needs::OsKen);
+fn ovs_ipv6_flows_count_in_the_labels_of_another_tenant() {
+    needs!(ovs_ipv6_flows_count_in_the_labels_of_another_tenant: Needs::OpenVSwitch, Needs::OsKen);
     let network = Network::builtin("isolation2013", V13);
     let (mut red, blue) = (App::flow_installer("1.3"), App::learning_switch_13());
     let weir = Weir::serve_on(

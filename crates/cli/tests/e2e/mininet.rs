@@ -13,8 +13,8 @@ use crate::support::weir::Weir;
 const PATIENCE: Duration = Duration::from_secs(90);
 
 #[test]
-fn ovs_mininet_with_its_userspace_switch() {
-    needs!(ovs_mininet_with_its_userspace_switch: Needs::OpenVSwitch, Needs::Program("mn"),
+fn ovs_mininet_hosts_reach_only_hosts_of_the_same_tenant() {
+    needs!(ovs_mininet_hosts_reach_only_hosts_of_the_same_tenant: Needs::OpenVSwitch, Needs::Program("mn"),
         Needs::Program("ovs-testcontroller"));
     let examples = repository().join("examples/mininet");
     let network = Network::of_file(&examples.join("lab.toml"));

@@ -169,22 +169,22 @@ fn ports(seen: &Value) -> Option<Vec<u64>> {
 }
 
 #[test]
-fn ovs_tenants_with_the_same_addresses_have_networks_of_their_own_on_openflow_10() {
-    needs!(ovs_tenants_with_the_same_addresses_have_networks_of_their_own_on_openflow_10:
+fn ovs_networks_of_tenants_with_the_same_addresses_are_isolated_on_openflow_10() {
+    needs!(ovs_networks_of_tenants_with_the_same_addresses_are_isolated_on_openflow_10:
         Needs::OpenVSwitch, Needs::OsKen);
     check(V10, [App::learning_switch_10(), App::learning_switch_10()]);
 }
 
 #[test]
-fn ovs_tenants_with_the_same_addresses_have_networks_of_their_own_on_openflow_13() {
-    needs!(ovs_tenants_with_the_same_addresses_have_networks_of_their_own_on_openflow_13:
+fn ovs_networks_of_tenants_with_the_same_addresses_are_isolated_on_openflow_13() {
+    needs!(ovs_networks_of_tenants_with_the_same_addresses_are_isolated_on_openflow_13:
         Needs::OpenVSwitch, Needs::OsKen);
     check(V13, [App::learning_switch_13(), App::learning_switch_13()]);
 }
 
 #[test]
-fn ovs_a_tenants_own_discovery_finds_its_virtual_links() {
-    needs!(ovs_a_tenants_own_discovery_finds_its_virtual_links: Needs::OpenVSwitch, Needs::OsKen);
+fn ovs_discovery_by_a_tenants_controller_finds_its_virtual_links() {
+    needs!(ovs_discovery_by_a_tenants_controller_finds_its_virtual_links: Needs::OpenVSwitch, Needs::OsKen);
     let network = row(V13);
     let (mut red, mut blue) = (App::topology(), App::topology());
     let config = TOPOLOGY.to_owned()

@@ -26,7 +26,7 @@ const FINDING: Option<i32> = Some(1);
 const USAGE: Option<i32> = Some(2);
 
 #[test]
-fn metrics_count_what_happened() {
+fn metrics_count_messages_and_refusals_per_tenant() {
     let (red, blue) = (Controller::listen(), Controller::listen());
     let weir = Weir::serve(
         &(by_port("red", &red.name(), [1, 2]) + &by_port("blue", &blue.name(), [3, 4])),
@@ -72,7 +72,7 @@ fn metrics_count_what_happened() {
 }
 
 #[test]
-fn a_termination_signal_ends_it_in_good_order() {
+fn sigterm_ends_weir_with_success_and_closes_connections() {
     let red = Controller::listen();
     let mut weir = Weir::serve(&by_port("red", &red.name(), [1, 2]));
     let switch = Switch::connect(weir.openflow, 1, PORTS);
@@ -83,7 +83,7 @@ fn a_termination_signal_ends_it_in_good_order() {
 
 /// No signal is lost between the first handler and the last one, whenever it comes.
 #[test]
-fn a_termination_signal_during_the_start_ends_it() {
+fn sigterm_during_the_start_ends_weir() {
     let folder = Folder::new();
     let config = folder.join("weir.toml");
     fs::write(&config, "[listen]\nopenflow = \"127.0.0.1:0\"\napi = \"off\"\n")
@@ -104,7 +104,7 @@ fn a_termination_signal_during_the_start_ends_it() {
 }
 
 #[test]
-fn what_stands_in_the_way_of_a_start_is_named() {
+fn a_failed_start_reports_the_taken_port_or_the_configuration_error() {
     let folder = Folder::new();
     let config = folder.join("weir.toml");
     let taken = TcpListener::bind("127.0.0.1:0").expect("bind to a free port");
@@ -142,7 +142,7 @@ fn bad_match() -> String {
 }
 
 #[test]
-fn one_state_folder_serves_one_program() {
+fn a_second_weir_with_the_same_state_folder_does_not_start() {
     let weir = Weir::serve("");
     let second = weir.folder.join("second.toml");
     fs::write(&second, "[listen]\nopenflow = \"127.0.0.1:0\"\napi = \"off\"\n")
@@ -153,7 +153,7 @@ fn one_state_folder_serves_one_program() {
 }
 
 #[test]
-fn check_distinguishes_findings_from_mistakes() {
+fn check_has_different_exit_codes_for_findings_and_errors() {
     let folder = Folder::new();
     let config = folder.join("weir.toml");
     let tenant = |name: &str, port: u16, text: &str| {

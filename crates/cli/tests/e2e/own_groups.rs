@@ -44,8 +44,8 @@ fn group(app: &mut App, xid: u32, command: &str, number: u32, type_: &str, bucke
 }
 
 #[test]
-fn ovs_a_group_sends_from_link_to_link_on_one_port() {
-    needs!(ovs_a_group_sends_from_link_to_link_on_one_port: Needs::OpenVSwitch, Needs::OsKen);
+fn ovs_a_group_forwards_between_two_virtual_links_on_one_physical_port() {
+    needs!(ovs_a_group_forwards_between_two_virtual_links_on_one_physical_port: Needs::OpenVSwitch, Needs::OsKen);
     let network = Network::of(
         &["s1", "s2", "s3"],
         &["h1", "h2", "h3"],

@@ -20,8 +20,8 @@ const HEADERS: u64 = 14 + 20 + 8;
 type Count = [u64; 2];
 
 #[test]
-fn ovs_a_links_ports_count_what_the_tenants_hosts_send() {
-    needs!(ovs_a_links_ports_count_what_the_tenants_hosts_send: Needs::OpenVSwitch, Needs::OsKen);
+fn ovs_ports_of_a_virtual_link_count_packets_of_their_tenant_only() {
+    needs!(ovs_ports_of_a_virtual_link_count_packets_of_their_tenant_only: Needs::OpenVSwitch, Needs::OsKen);
     let network = Network::builtin(TOPOLOGY, V13);
     let [mut red, mut blue] = [(); 2].map(|()| App::flow_installer("1.3"));
     let configuration = format!(
@@ -78,8 +78,8 @@ fn ovs_a_links_ports_count_what_the_tenants_hosts_send() {
 
 /// Guests of two tenants behind one physical port, which the switch counts for both together.
 #[test]
-fn ovs_a_shared_edge_port_counts_what_each_tenants_guest_sends() {
-    needs!(ovs_a_shared_edge_port_counts_what_each_tenants_guest_sends: Needs::OpenVSwitch, Needs::OsKen);
+fn ovs_a_shared_edge_port_counts_packets_per_tenant() {
+    needs!(ovs_a_shared_edge_port_counts_packets_per_tenant: Needs::OpenVSwitch, Needs::OsKen);
     let network = server_and_peers(V13);
     let guests = GUESTS.map(|mac| Guest::new(&network, mac));
     let mut apps = [(); 2].map(|()| App::flow_installer("1.3"));
@@ -126,8 +126,8 @@ fn ovs_a_shared_edge_port_counts_what_each_tenants_guest_sends() {
 
 /// On a switch that lies on a leaf and both spines, with a host, and a link to the other leaf.
 #[test]
-fn ovs_a_big_switchs_link_counts_what_hosts_send() {
-    needs!(ovs_a_big_switchs_link_counts_what_hosts_send: Needs::OpenVSwitch, Needs::OsKen);
+fn ovs_ports_of_a_link_at_a_big_switch_count_packets_of_its_hosts() {
+    needs!(ovs_ports_of_a_link_at_a_big_switch_count_packets_of_its_hosts: Needs::OpenVSwitch, Needs::OsKen);
     let network = Network::builtin(TOPOLOGY, V13);
     let mut app = App::flow_installer("1.3");
     let tenant = tenant("red", &app, 1).replacen("on = \"1\"", "on = [\"1\", \"3\", \"4\"]", 1);

@@ -12,8 +12,8 @@ use crate::support::requirements::{Needs, needs};
 use crate::support::weir::Weir;
 
 #[test]
-fn ovs_a_port_that_a_full_switch_refuses_is_reported() {
-    needs!(ovs_a_port_that_a_full_switch_refuses_is_reported: Needs::OpenVSwitch, Needs::OsKen);
+fn ovs_ports_refused_by_a_switch_with_a_full_table_are_reported_as_down() {
+    needs!(ovs_ports_refused_by_a_switch_with_a_full_table_are_reported_as_down: Needs::OpenVSwitch, Needs::OsKen);
     let network = Network::single(&["10.0.0.1", "10.0.0.2"], V13);
     let mut red = App::flow_installer("1.3");
     let port = |number: u32| {
@@ -62,8 +62,8 @@ fn ovs_a_port_that_a_full_switch_refuses_is_reported() {
 
 /// One of a big switch's two has no room for a port that comes while it runs: that is down, and the others are not.
 #[test]
-fn ovs_a_port_that_a_part_of_a_big_switch_refuses_is_reported() {
-    needs!(ovs_a_port_that_a_part_of_a_big_switch_refuses_is_reported: Needs::OpenVSwitch, Needs::OsKen);
+fn ovs_a_port_refused_by_a_member_of_a_big_switch_is_reported_as_down() {
+    needs!(ovs_a_port_refused_by_a_member_of_a_big_switch_is_reported_as_down: Needs::OpenVSwitch, Needs::OsKen);
     const LINK_DOWN: u64 = 1;
     let links = [("s1", "h1"), ("s1", "h3"), ("s2", "h2"), ("s1", "s2")];
     let network = Network::of(&["s1", "s2"], &["h1", "h2", "h3"], &links, V13);
@@ -111,14 +111,14 @@ fn ovs_a_port_that_a_part_of_a_big_switch_refuses_is_reported() {
 }
 
 #[test]
-fn ovs_a_link_goes_around_a_full_switch_of_openflow_1_0() {
-    needs!(ovs_a_link_goes_around_a_full_switch_of_openflow_1_0: Needs::OpenVSwitch, Needs::OsKen);
+fn ovs_a_virtual_link_avoids_a_switch_with_a_full_table_on_openflow_1_0() {
+    needs!(ovs_a_virtual_link_avoids_a_switch_with_a_full_table_on_openflow_1_0: Needs::OpenVSwitch, Needs::OsKen);
     check_around(V10, App::learning_switch_10());
 }
 
 #[test]
-fn ovs_a_link_goes_around_a_full_switch_of_openflow_1_3() {
-    needs!(ovs_a_link_goes_around_a_full_switch_of_openflow_1_3: Needs::OpenVSwitch, Needs::OsKen);
+fn ovs_a_virtual_link_avoids_a_switch_with_a_full_table_on_openflow_1_3() {
+    needs!(ovs_a_virtual_link_avoids_a_switch_with_a_full_table_on_openflow_1_3: Needs::OpenVSwitch, Needs::OsKen);
     check_around(V13, App::learning_switch_13());
 }
 

@@ -12,15 +12,15 @@ use crate::support::weir::Weir;
 use crate::support::{PATIENCE, eventually, repository};
 
 #[test]
-fn ovs_tenants_with_the_same_vlans_on_openflow_1_3() {
-    needs!(ovs_tenants_with_the_same_vlans_on_openflow_1_3: Needs::OpenVSwitch, Needs::OsKen);
+fn ovs_tenants_with_the_same_vlans_are_isolated_on_openflow_1_3() {
+    needs!(ovs_tenants_with_the_same_vlans_are_isolated_on_openflow_1_3: Needs::OpenVSwitch, Needs::OsKen);
     check([App::learning_switch_13(), App::learning_switch_13()]);
 }
 
 /// Leaf 1 speaks 1.0, leaf 2 speaks 1.3, and so do the spines; the tenant has a controller for each version.
 #[test]
-fn ovs_frames_between_switches_of_both_versions() {
-    needs!(ovs_frames_between_switches_of_both_versions: Needs::OpenVSwitch, Needs::OsKen);
+fn ovs_a_virtual_link_between_switches_of_both_versions_carries_frames() {
+    needs!(ovs_a_virtual_link_between_switches_of_both_versions_carries_frames: Needs::OpenVSwitch, Needs::OsKen);
     let network = Network::builtin(TOPOLOGY, V13);
     ["s1", "s4"].iter().for_each(|switch| network.speak(switch, V10));
     let (old, new) = (App::learning_switch_10(), App::learning_switch_13());

@@ -25,8 +25,8 @@ const ENTER: &str = "\u{e007}";
 const HOST: &str = "02:00:00:00:00:77";
 
 #[test]
-fn ovs_the_page_shows_what_is_and_edits_a_network() {
-    needs!(ovs_the_page_shows_what_is_and_edits_a_network: Needs::OpenVSwitch, Needs::OsKen,
+fn ovs_the_web_page_shows_tenants_and_link_failures_and_edits_a_network() {
+    needs!(ovs_the_web_page_shows_tenants_and_link_failures_and_edits_a_network: Needs::OpenVSwitch, Needs::OsKen,
         Needs::Program("chromium"), Needs::Program("chromedriver"));
     let network = Network::builtin(TOPOLOGY, V13);
     let apps = [App::learning_switch_13(), App::learning_switch_13()];
@@ -85,8 +85,8 @@ fn ovs_the_page_shows_what_is_and_edits_a_network() {
 }
 
 #[test]
-fn the_page_shows_each_role_what_it_may_see_and_nothing_else() {
-    needs!(the_page_shows_each_role_what_it_may_see_and_nothing_else:
+fn the_web_page_shows_each_role_only_its_permitted_views() {
+    needs!(the_web_page_shows_each_role_only_its_permitted_views:
         Needs::Program("chromium"), Needs::Program("chromedriver"));
     let folder = Folder::new();
     let (openflow, api) = ([127, 0, 0, 1], SocketAddr::from(([127, 0, 0, 1], free_port())));

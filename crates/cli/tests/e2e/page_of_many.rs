@@ -46,8 +46,8 @@ const BYTES_PER_SECOND: u64 = 30_000;
 const VIEWS: usize = 3;
 
 #[test]
-fn the_first_view_of_a_hundred_switches_is_small() {
-    needs!(the_first_view_of_a_hundred_switches_is_small: Needs::Program("chromium"),
+fn the_first_view_of_the_web_page_with_100_switches_loads_few_bytes() {
+    needs!(the_first_view_of_the_web_page_with_100_switches_loads_few_bytes: Needs::Program("chromium"),
         Needs::Program("chromedriver"));
     let controllers = Controllers::bind(OTHERS, (Ipv4Addr::LOCALHOST, 0).into()).expect("ports");
     let full = Controller::listen();

@@ -28,9 +28,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const TUTORIAL: [&str; 3] = ["two-tenants.md", "network.md", "failure.md"];
 
 #[test]
-fn ovs_the_tutorial_prints_what_it_says() {
+fn ovs_commands_of_the_tutorial_print_the_documented_output() {
     needs!(
-        ovs_the_tutorial_prints_what_it_says: Needs::OpenVSwitch, Needs::Program("ovs-testcontroller"), Needs::Program("curl")
+        ovs_commands_of_the_tutorial_print_the_documented_output: Needs::OpenVSwitch, Needs::Program("ovs-testcontroller"), Needs::Program("curl")
     );
     let pages = TUTORIAL.map(|name| repository().join("docs/tutorial").join(name));
     assert_eq!(pages.len(), pages_in("docs/tutorial").len(), "a page is not read");
@@ -41,9 +41,9 @@ fn ovs_the_tutorial_prints_what_it_says() {
 }
 
 #[test]
-fn ovs_the_how_to_pages_print_what_they_say() {
+fn ovs_commands_of_the_how_to_pages_print_the_documented_output() {
     needs!(
-        ovs_the_how_to_pages_print_what_they_say: Needs::OpenVSwitch, Needs::Program("ovs-testcontroller"), Needs::Program("curl"),
+        ovs_commands_of_the_how_to_pages_print_the_documented_output: Needs::OpenVSwitch, Needs::Program("ovs-testcontroller"), Needs::Program("curl"),
         Needs::Program("openssl"), Needs::Program("promtool"), Needs::Program("ovs-pki")
     );
     for page in pages_in("docs/how-to") {
@@ -52,7 +52,7 @@ fn ovs_the_how_to_pages_print_what_they_say() {
 }
 
 #[test]
-fn output_is_compared_but_for_what_differs_each_time() {
+fn output_comparison_ignores_times_cookies_and_tags() {
     let same = |page: &str, printed: &str| {
         let [page, printed] = [page, printed].map(|text| text.lines().collect::<Vec<_>>());
         is_as_expected(&page, &printed)

@@ -24,8 +24,8 @@ fn impostors(weir: &Weir) -> f64 {
 }
 
 #[test]
-fn the_first_certificate_of_a_switch_is_pinned_and_others_are_turned_away() {
-    needs!(the_first_certificate_of_a_switch_is_pinned_and_others_are_turned_away:
+fn the_first_switch_certificate_is_pinned_and_another_certificate_is_refused() {
+    needs!(the_first_switch_certificate_is_pinned_and_another_certificate_is_refused:
         Needs::Program("ovs-pki"), Needs::Program("openssl"));
     let site = Site::new(Ipv4Addr::LOCALHOST.into());
     site.pki.sign("one", "switch");

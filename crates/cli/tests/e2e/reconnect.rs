@@ -27,14 +27,14 @@ fn one_tenant(version: Version, openflow: &str) -> (Network, App, Weir) {
 }
 
 #[test]
-fn ovs_a_cut_connection_costs_no_rule_on_openflow_10() {
-    needs!(ovs_a_cut_connection_costs_no_rule_on_openflow_10: Needs::OpenVSwitch, Needs::OsKen);
+fn ovs_rules_stay_installed_after_a_lost_connection_on_openflow_10() {
+    needs!(ovs_rules_stay_installed_after_a_lost_connection_on_openflow_10: Needs::OpenVSwitch, Needs::OsKen);
     check_cut(V10, "1.0");
 }
 
 #[test]
-fn ovs_a_cut_connection_costs_no_rule_on_openflow_13() {
-    needs!(ovs_a_cut_connection_costs_no_rule_on_openflow_13: Needs::OpenVSwitch, Needs::OsKen);
+fn ovs_rules_stay_installed_after_a_lost_connection_on_openflow_13() {
+    needs!(ovs_rules_stay_installed_after_a_lost_connection_on_openflow_13: Needs::OpenVSwitch, Needs::OsKen);
     check_cut(V13, "1.3");
 }
 
@@ -54,14 +54,14 @@ fn check_cut(version: Version, openflow: &str) {
 }
 
 #[test]
-fn ovs_a_switch_that_forgot_gets_its_rules_again_on_openflow_10() {
-    needs!(ovs_a_switch_that_forgot_gets_its_rules_again_on_openflow_10: Needs::OpenVSwitch, Needs::OsKen);
+fn ovs_rules_lost_by_a_switch_are_installed_again_on_openflow_10() {
+    needs!(ovs_rules_lost_by_a_switch_are_installed_again_on_openflow_10: Needs::OpenVSwitch, Needs::OsKen);
     check_amnesia(V10, "1.0");
 }
 
 #[test]
-fn ovs_a_switch_that_forgot_gets_its_rules_again_on_openflow_13() {
-    needs!(ovs_a_switch_that_forgot_gets_its_rules_again_on_openflow_13: Needs::OpenVSwitch, Needs::OsKen);
+fn ovs_rules_lost_by_a_switch_are_installed_again_on_openflow_13() {
+    needs!(ovs_rules_lost_by_a_switch_are_installed_again_on_openflow_13: Needs::OpenVSwitch, Needs::OsKen);
     check_amnesia(V13, "1.3");
 }
 
@@ -78,8 +78,8 @@ fn check_amnesia(version: Version, openflow: &str) {
 }
 
 #[test]
-fn ovs_a_controller_that_restarts_is_found_again() {
-    needs!(ovs_a_controller_that_restarts_is_found_again: Needs::OpenVSwitch, Needs::OsKen);
+fn ovs_weir_reconnects_to_a_controller_after_its_restart() {
+    needs!(ovs_weir_reconnects_to_a_controller_after_its_restart: Needs::OpenVSwitch, Needs::OsKen);
     let network = Network::single(&ADDRESSES, V13);
     let mut red = App::learning_switch_13();
     let weir = network.serve(&by_port("red", &red.to_string(), [1, 2]));
@@ -92,7 +92,7 @@ fn ovs_a_controller_that_restarts_is_found_again() {
 }
 
 #[test]
-fn a_controller_that_hangs_up_is_not_hammered() {
+fn a_controller_that_closes_its_connections_is_dialled_with_back_off() {
     let hostile = TcpListener::bind("127.0.0.1:0").expect("bind to a free port");
     let address = hostile.local_addr().expect("the port");
     let friendly = Controller::listen();

@@ -18,12 +18,12 @@ fn with_third_port(tenant: &str) -> String {
 }
 
 #[test]
-fn a_hang_up_signal_reloads() {
+fn sighup_reloads_the_configuration() {
     check_reload(Weir::hang_up);
 }
 
 #[test]
-fn a_changed_file_reloads_by_itself() {
+fn a_changed_configuration_file_is_reloaded_without_a_signal() {
     check_reload(|_| ());
 }
 
@@ -56,7 +56,7 @@ fn check_reload(reload: impl Fn(&Weir)) {
 }
 
 #[test]
-fn a_tenant_comes_and_goes_and_the_other_never_notices() {
+fn adding_and_removing_a_tenant_keeps_the_connection_of_another_tenant() {
     let (red, blue) = (Controller::listen(), Controller::listen());
     let only_red = by_port("red", &red.name(), [1, 2]);
     let both = only_red.clone() + &by_port("blue", &blue.name(), [3, 4]);
@@ -75,7 +75,7 @@ fn a_tenant_comes_and_goes_and_the_other_never_notices() {
 }
 
 #[test]
-fn an_invalid_file_changes_nothing_and_is_named() {
+fn an_invalid_file_is_logged_and_the_old_configuration_stays_in_force() {
     let controller = Controller::listen();
     let valid = by_port("red", &controller.name(), [1, 2]);
     let weir = Weir::serve(&valid);

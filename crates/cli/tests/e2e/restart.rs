@@ -89,8 +89,8 @@ pub fn install_both_ways(controller: &mut App, [one, other]: [u32; 2]) {
 }
 
 #[test]
-fn ovs_rules_of_a_tenant_that_left_meanwhile_are_removed() {
-    needs!(ovs_rules_of_a_tenant_that_left_meanwhile_are_removed: Needs::OpenVSwitch, Needs::OsKen);
+fn ovs_rules_of_a_tenant_removed_during_downtime_are_deleted_after_restart() {
+    needs!(ovs_rules_of_a_tenant_removed_during_downtime_are_deleted_after_restart: Needs::OpenVSwitch, Needs::OsKen);
     let network = Network::single(&ADDRESSES, V13);
     let (mut red, mut blue) = (App::flow_installer("1.3"), App::flow_installer("1.3"));
     let only_red = by_port("red", &red.to_string(), [1, 2]);
@@ -108,8 +108,8 @@ fn ovs_rules_of_a_tenant_that_left_meanwhile_are_removed() {
 }
 
 #[test]
-fn ovs_a_wrong_state_folder_erases_no_rules() {
-    needs!(ovs_a_wrong_state_folder_erases_no_rules: Needs::OpenVSwitch, Needs::OsKen);
+fn ovs_a_start_with_a_wrong_state_folder_deletes_no_rules() {
+    needs!(ovs_a_start_with_a_wrong_state_folder_deletes_no_rules: Needs::OpenVSwitch, Needs::OsKen);
     for (version, openflow) in [(V10, "1.0"), (V13, "1.3")] {
         let network = Network::single(&ADDRESSES, version);
         let mut red = App::flow_installer(openflow);

@@ -8,8 +8,8 @@ use crate::support::requirements::{Needs, needs};
 use std::process::Command;
 
 #[test]
-fn ovs_the_paper_of_2013_goes_by_both_spines_with_labels_and_by_one_in_the_worst_case() {
-    needs!(ovs_the_paper_of_2013_goes_by_both_spines_with_labels_and_by_one_in_the_worst_case:
+fn ovs_riggio2013_flows_use_two_spines_with_labels_and_one_spine_at_worst() {
+    needs!(ovs_riggio2013_flows_use_two_spines_with_labels_and_one_spine_at_worst:
         Needs::OpenVSwitch, Needs::OsKen, Needs::Program("iperf3"));
     // Where os-ken is looked for.
     let output = Command::new(env!("CARGO_BIN_EXE_weir"))

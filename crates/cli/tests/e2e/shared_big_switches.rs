@@ -21,21 +21,21 @@ const BLUE: [(&str, &str, &str); 2] =
     [("h1", "02:00:00:00:02:01", "10.0.0.1"), ("h2", "02:00:00:00:02:02", "10.0.0.2")];
 
 #[test]
-fn ovs_big_switches_share_their_edge_ports_on_openflow_1_0() {
-    needs!(ovs_big_switches_share_their_edge_ports_on_openflow_1_0: Needs::OpenVSwitch, Needs::OsKen);
+fn ovs_big_switches_of_two_tenants_share_edge_ports_on_openflow_1_0() {
+    needs!(ovs_big_switches_of_two_tenants_share_edge_ports_on_openflow_1_0: Needs::OpenVSwitch, Needs::OsKen);
     check(V10, [App::learning_switch_10(), App::learning_switch_10()], expect);
 }
 
 #[test]
-fn ovs_big_switches_share_their_edge_ports_on_openflow_1_3() {
-    needs!(ovs_big_switches_share_their_edge_ports_on_openflow_1_3: Needs::OpenVSwitch, Needs::OsKen);
+fn ovs_big_switches_of_two_tenants_share_edge_ports_on_openflow_1_3() {
+    needs!(ovs_big_switches_of_two_tenants_share_edge_ports_on_openflow_1_3: Needs::OpenVSwitch, Needs::OsKen);
     check(V13, [App::learning_switch_13(), App::learning_switch_13()], expect);
 }
 
 /// A hub never says for whom packets are, nor at which of the two switches those are.
 #[test]
-fn ovs_big_hubs_share_their_edge_ports_on_openflow_1_3() {
-    needs!(ovs_big_hubs_share_their_edge_ports_on_openflow_1_3: Needs::OpenVSwitch, Needs::OsKen);
+fn ovs_big_switches_with_flood_entries_share_edge_ports_on_openflow_1_3() {
+    needs!(ovs_big_switches_with_flood_entries_share_edge_ports_on_openflow_1_3: Needs::OpenVSwitch, Needs::OsKen);
     check(V13, [App::flow_installer("1.3"), App::flow_installer("1.3")], |app| {
         const FLOOD: u32 = 0xffff_fffb;
         expect(app);

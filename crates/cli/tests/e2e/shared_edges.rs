@@ -30,8 +30,8 @@ fn ovs_tenants_share_an_edge_port_on_openflow_1_3() {
 
 /// Hubs send everything everywhere, also to the port that both share, and never say for whom it is.
 #[test]
-fn ovs_hubs_share_an_edge_port_on_openflow_1_3() {
-    needs!(ovs_hubs_share_an_edge_port_on_openflow_1_3: Needs::OpenVSwitch, Needs::OsKen);
+fn ovs_tenants_with_flood_entries_share_an_edge_port_on_openflow_1_3() {
+    needs!(ovs_tenants_with_flood_entries_share_an_edge_port_on_openflow_1_3: Needs::OpenVSwitch, Needs::OsKen);
     check(V13, [App::flow_installer("1.3"), App::flow_installer("1.3")], make_hubs, find_again);
 }
 
@@ -41,8 +41,8 @@ fn make_hubs(app: &mut App) {
 
 /// So does the last of two tables that clears the action set, by a list or by that.
 #[test]
-fn ovs_pipelines_flood_at_a_shared_edge_port() {
-    needs!(ovs_pipelines_flood_at_a_shared_edge_port: Needs::OpenVSwitch, Needs::OsKen);
+fn ovs_tenants_with_two_table_flood_entries_share_an_edge_port() {
+    needs!(ovs_tenants_with_two_table_flood_entries_share_an_edge_port: Needs::OpenVSwitch, Needs::OsKen);
     let apps = [App::flow_installer("1.3"), App::flow_installer("1.3")];
     check(V13, apps, make_pipelines, find_again);
 }

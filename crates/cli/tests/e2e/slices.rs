@@ -82,26 +82,26 @@ fn tenants_by_prefix(red: &App, blue: &App) -> String {
 }
 
 #[test]
-fn ovs_tenants_by_port_on_openflow_10_are_apart() {
-    needs!(ovs_tenants_by_port_on_openflow_10_are_apart: Needs::OpenVSwitch, Needs::OsKen);
+fn ovs_slices_by_port_are_isolated_on_openflow_10() {
+    needs!(ovs_slices_by_port_are_isolated_on_openflow_10: Needs::OpenVSwitch, Needs::OsKen);
     check_isolation(V10, [App::learning_switch_10(), App::learning_switch_10()], tenants_by_port);
 }
 
 #[test]
-fn ovs_tenants_by_port_on_openflow_13_are_apart() {
-    needs!(ovs_tenants_by_port_on_openflow_13_are_apart: Needs::OpenVSwitch, Needs::OsKen);
+fn ovs_slices_by_port_are_isolated_on_openflow_13() {
+    needs!(ovs_slices_by_port_are_isolated_on_openflow_13: Needs::OpenVSwitch, Needs::OsKen);
     check_isolation(V13, [App::learning_switch_13(), App::learning_switch_13()], tenants_by_port);
 }
 
 #[test]
-fn ovs_tenants_by_prefix_on_openflow_10_are_apart() {
-    needs!(ovs_tenants_by_prefix_on_openflow_10_are_apart: Needs::OpenVSwitch, Needs::OsKen);
+fn ovs_slices_by_ip_prefix_are_isolated_on_openflow_10() {
+    needs!(ovs_slices_by_ip_prefix_are_isolated_on_openflow_10: Needs::OpenVSwitch, Needs::OsKen);
     check_isolation(V10, [App::learning_switch_10(), App::learning_switch_10()], tenants_by_prefix);
 }
 
 #[test]
-fn ovs_tenants_by_prefix_on_openflow_13_are_apart() {
-    needs!(ovs_tenants_by_prefix_on_openflow_13_are_apart: Needs::OpenVSwitch, Needs::OsKen);
+fn ovs_slices_by_ip_prefix_are_isolated_on_openflow_13() {
+    needs!(ovs_slices_by_ip_prefix_are_isolated_on_openflow_13: Needs::OpenVSwitch, Needs::OsKen);
     check_isolation(V13, [App::learning_switch_13(), App::learning_switch_13()], tenants_by_prefix);
 }
 
@@ -111,8 +111,8 @@ const BAD_OUT_PORT: (u64, u64) = (2, 4);
 
 /// On OpenFlow 1.0 a rule is cut down to the tenant's flowspace; where nothing remains it is refused.
 #[test]
-fn ovs_a_rule_over_anothers_traffic_is_refused_on_openflow_10() {
-    needs!(ovs_a_rule_over_anothers_traffic_is_refused_on_openflow_10: Needs::OpenVSwitch, Needs::OsKen);
+fn ovs_an_entry_for_traffic_of_another_tenant_is_refused_on_openflow_10() {
+    needs!(ovs_an_entry_for_traffic_of_another_tenant_is_refused_on_openflow_10: Needs::OpenVSwitch, Needs::OsKen);
     check_trespassing(V10, "1.0", |red| {
         red.flow("add", 0x0bad, &forward(3, 1));
         assert_refused(&red.expect_reply("error", 0x0bad), NO_PERMISSION_10, 0x0bad);
@@ -121,8 +121,8 @@ fn ovs_a_rule_over_anothers_traffic_is_refused_on_openflow_10() {
 
 /// On OpenFlow 1.3 it needs the tenant's own metadata, which no packet of another tenant carries.
 #[test]
-fn ovs_a_rule_over_anothers_traffic_never_meets_it_on_openflow_13() {
-    needs!(ovs_a_rule_over_anothers_traffic_never_meets_it_on_openflow_13: Needs::OpenVSwitch, Needs::OsKen);
+fn ovs_an_entry_for_traffic_of_another_tenant_matches_no_packet_on_openflow_13() {
+    needs!(ovs_an_entry_for_traffic_of_another_tenant_matches_no_packet_on_openflow_13: Needs::OpenVSwitch, Needs::OsKen);
     check_trespassing(V13, "1.3", |red| {
         let mut rule = forward(3, 1);
         rule["priority"] = json!(65_535);
@@ -162,8 +162,8 @@ fn check_trespassing(version: Version, openflow: &str, trespass: impl Fn(&mut Ap
 
 /// The hypervisor chooses the ports of FLOOD, so it has to keep the tenant's PORT_MODs: the switch does not report them.
 #[test]
-fn ovs_flood_leaves_out_what_its_tenant_says_on_openflow_10() {
-    needs!(ovs_flood_leaves_out_what_its_tenant_says_on_openflow_10: Needs::OpenVSwitch, Needs::OsKen);
+fn ovs_flood_skips_ports_with_no_flood_set_by_port_mod_on_openflow_10() {
+    needs!(ovs_flood_skips_ports_with_no_flood_set_by_port_mod_on_openflow_10: Needs::OpenVSwitch, Needs::OsKen);
     let network = Network::single(&ADDRESSES, V10);
     let mut red = App::flow_installer("1.0");
     let tenant =
@@ -208,7 +208,7 @@ fn assert_refused(error: &Value, (kind, code): (u64, u64), xid: u32) {
 
 /// By VLAN: both tenants on the same port, distinguished by the tag alone, as on a trunk.
 #[test]
-fn tenants_by_vlan_on_one_port_are_apart() {
+fn slices_by_vlan_on_one_port_are_isolated() {
     let tenant = |name: &str, controller: &Controller, vlan: u16| {
         format!(
             r#"
@@ -276,8 +276,8 @@ fn ovs_a_tenant_sees_only_its_own_ports() {
 }
 
 #[test]
-fn ovs_discovery_of_a_tenant_stays_within_its_links() {
-    needs!(ovs_discovery_of_a_tenant_stays_within_its_links: Needs::OpenVSwitch, Needs::OsKen);
+fn ovs_discovery_by_a_tenant_finds_only_links_between_its_switches() {
+    needs!(ovs_discovery_by_a_tenant_finds_only_links_between_its_switches: Needs::OpenVSwitch, Needs::OsKen);
     let network = Network::linear(3, V13);
     let (mut red, mut blue) = (App::topology(), App::topology());
     // Red has the switches s1 and s2, blue has s3; s1–s2–s3 is a row.

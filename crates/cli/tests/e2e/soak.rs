@@ -64,8 +64,8 @@ impl Tenant {
 }
 
 #[test]
-fn ovs_nothing_grows_however_long_it_serves() {
-    needs!(ovs_nothing_grows_however_long_it_serves: Needs::OpenVSwitch);
+fn ovs_memory_and_descriptors_do_not_grow_under_long_load() {
+    needs!(ovs_memory_and_descriptors_do_not_grow_under_long_load: Needs::OpenVSwitch);
     let minutes = env::var("WEIR_SOAK_MINUTES").ok().and_then(|it| it.parse().ok()).unwrap_or(0.15);
     let (began, lasts) = (Instant::now(), Duration::from_secs_f64(minutes * 60.0));
     let network = Network::single(&["10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"], V10);

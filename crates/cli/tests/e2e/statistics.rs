@@ -45,7 +45,7 @@ fn a_barrier_reply_waits_for_the_switch() {
 }
 
 #[test]
-fn a_barrier_does_not_wait_for_the_neighbour() {
+fn a_barrier_is_answered_while_another_tenant_sends_many_flow_mods() {
     let (red, blue) = (Controller::listen(), Controller::listen());
     let weir = Weir::serve(
         &(by_port("red", &red.name(), [1, 2]) + &by_port("blue", &blue.name(), [3, 4])),
@@ -60,7 +60,7 @@ fn a_barrier_does_not_wait_for_the_neighbour() {
 }
 
 #[test]
-fn an_empty_answer_is_an_answer() {
+fn flow_statistics_without_entries_get_an_empty_reply() {
     const FLOW: u16 = 1;
     let controller = Controller::listen();
     let weir = Weir::serve(&by_port("red", &controller.name(), [1, 2]));

@@ -35,7 +35,7 @@ fn contact(weir: &Weir, tenant: &str) -> Option<serde_json::Value> {
 }
 
 #[test]
-fn a_controller_that_says_hello_and_closes_is_dialled_ever_later_and_logged_by_name() {
+fn a_controller_that_closes_after_hello_is_dialled_with_growing_delays() {
     const DIALS: u64 = 7;
     let red = Controller::listen();
     let openflow = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()));
@@ -70,7 +70,7 @@ fn a_controller_that_says_hello_and_closes_is_dialled_ever_later_and_logged_by_n
 }
 
 #[test]
-fn silent_connections_keep_no_switch_out_and_fill_no_log() {
+fn silent_connections_do_not_block_a_switch_or_fill_the_log() {
     const SILENT: usize = 300;
     let red = Controller::listen();
     let weir = Weir::serve_with_descriptors(256, &by_port("red", &red.name(), [1, 2]));
@@ -89,7 +89,7 @@ fn silent_connections_keep_no_switch_out_and_fill_no_log() {
 }
 
 #[test]
-fn controllers_that_take_all_descriptors_leave_some_for_switches_and_rest() {
+fn controllers_cannot_take_file_descriptors_reserved_for_switches_and_rest() {
     const TENANTS: u16 = 10;
     const SWITCHES: u64 = 10;
     let controllers: Vec<Controller> = (0..TENANTS).map(|_| Controller::listen()).collect();
@@ -125,7 +125,7 @@ fn controllers_that_take_all_descriptors_leave_some_for_switches_and_rest() {
 }
 
 #[test]
-fn the_soft_limit_of_descriptors_is_raised_to_the_hard_one() {
+fn the_soft_limit_of_file_descriptors_is_raised_to_the_hard_limit() {
     let weir = Weir::serve_within("ulimit -Sn 256 && ulimit -Hn 1024", "");
     eventually("the limit is published", || {
         let limit = weir.metric("weir_file_descriptors", &["of=\"limit\""]);
@@ -134,7 +134,7 @@ fn the_soft_limit_of_descriptors_is_raised_to_the_hard_one() {
 }
 
 #[test]
-fn a_switch_that_is_not_listed_is_turned_away_and_nobody_is_dialled_for_it() {
+fn an_unlisted_switch_is_disconnected_without_dialling_a_controller() {
     let (red, blue) = (Controller::listen(), Controller::listen());
     let elsewhere = format!(
         "[[tenants]]\nname = \"blue\"\ncontrollers = [\"{}\"]\n[[tenants.flowspace]]\nmatch = \"\"\npriority = 1\nswitches = [\"3\"]\n",
@@ -177,7 +177,7 @@ fn endless(question: &Message, cookie: &[u8]) -> Message {
 }
 
 #[test]
-fn strangers_that_send_without_end_share_one_memory_and_keep_no_switch_out() {
+fn endless_statistics_replies_share_a_memory_limit_and_block_no_new_switch() {
     let red = Controller::listen();
     let weir = Weir::serve(&by_port("red", &red.name(), [1, 2]));
     let first = Switch::connect(weir.openflow, 1, PORTS);
@@ -203,7 +203,7 @@ fn strangers_that_send_without_end_share_one_memory_and_keep_no_switch_out() {
 }
 
 #[test]
-fn changes_are_logged_with_who_asked_and_what_changed() {
+fn rest_changes_are_logged_with_the_peer_and_the_change() {
     let weir = Weir::serve(
         "[[tenants]]\nname = \"red\"\n[tenants.network]\naddresses = \"10.0.0.0/24\"\n\
          [[tenants.network.switches]]\ndpid = \"0xa1\"\non = \"1\"\n",

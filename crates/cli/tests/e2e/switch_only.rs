@@ -17,8 +17,8 @@ use crate::support::scripted::{
 const ADDRESSES: [&str; 2] = ["10.0.0.1", "10.0.0.2"];
 
 #[test]
-fn ovs_switch_only_learning_switch_10() {
-    needs!(ovs_switch_only_learning_switch_10: Needs::OpenVSwitch, Needs::OsKen);
+fn ovs_switch_only_learning_switch_connects_hosts_on_openflow_10() {
+    needs!(ovs_switch_only_learning_switch_connects_hosts_on_openflow_10: Needs::OpenVSwitch, Needs::OsKen);
     let network = Network::single(&ADDRESSES, V10);
     let mut controller = App::switch_only("learning_switch_10", network.controller_host());
     network.connect_to(controller.address);
@@ -27,8 +27,8 @@ fn ovs_switch_only_learning_switch_10() {
 }
 
 #[test]
-fn ovs_switch_only_learning_switch_13() {
-    needs!(ovs_switch_only_learning_switch_13: Needs::OpenVSwitch, Needs::OsKen);
+fn ovs_switch_only_learning_switch_connects_hosts_on_openflow_13() {
+    needs!(ovs_switch_only_learning_switch_connects_hosts_on_openflow_13: Needs::OpenVSwitch, Needs::OsKen);
     let network = Network::single(&ADDRESSES, V13);
     let mut controller = App::switch_only("learning_switch_13", network.controller_host());
     network.connect_to(controller.address);
@@ -48,8 +48,8 @@ fn ovs_switch_only_discovery_finds_both_directions_of_each_link() {
 }
 
 #[test]
-fn ovs_switch_only_installer_reports_what_the_switch_refuses() {
-    needs!(ovs_switch_only_installer_reports_what_the_switch_refuses: Needs::OpenVSwitch, Needs::OsKen);
+fn ovs_switch_only_flow_installer_reports_errors_of_the_switch() {
+    needs!(ovs_switch_only_flow_installer_reports_errors_of_the_switch: Needs::OpenVSwitch, Needs::OsKen);
     let network = Network::single(&ADDRESSES, V13);
     let mut controller = App::switch_only("flow_installer", network.controller_host());
     network.connect_to(controller.address);
@@ -71,8 +71,8 @@ fn ovs_switch_only_installer_reports_what_the_switch_refuses() {
 }
 
 #[test]
-fn a_puppet_switch_satisfies_a_real_controller() {
-    needs!(a_puppet_switch_satisfies_a_real_controller: Needs::Program("ovs-testcontroller"));
+fn a_scripted_switch_works_with_a_real_controller() {
+    needs!(a_scripted_switch_works_with_a_real_controller: Needs::Program("ovs-testcontroller"));
     let (_controller, address) = testcontroller();
     let switch = Switch::connect(address, 1, &[1, 2]);
     switch.peer.expect(SET_CONFIG);
@@ -81,8 +81,8 @@ fn a_puppet_switch_satisfies_a_real_controller() {
 }
 
 #[test]
-fn ovs_a_puppet_controller_satisfies_a_real_switch() {
-    needs!(ovs_a_puppet_controller_satisfies_a_real_switch: Needs::OpenVSwitch);
+fn ovs_a_scripted_controller_works_with_a_real_switch() {
+    needs!(ovs_a_scripted_controller_works_with_a_real_switch: Needs::OpenVSwitch);
     let network = Network::single(&ADDRESSES, V10);
     let controller = Controller::listen_on(network.controller_host());
     network.connect_to(controller.address);

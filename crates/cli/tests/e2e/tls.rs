@@ -80,8 +80,8 @@ controller_ca = "{}"
 }
 
 #[test]
-fn ovs_switch_and_controller_over_tls_beside_plain_ones() {
-    needs!(ovs_switch_and_controller_over_tls_beside_plain_ones:
+fn ovs_switches_and_controllers_connect_over_tls_and_over_plain_tcp() {
+    needs!(ovs_switches_and_controllers_connect_over_tls_and_over_plain_tcp:
         Needs::OpenVSwitch, Needs::OsKen, Needs::Program("ovs-pki"));
     let network = Network::single(&ADDRESSES, V13);
     let site = Site::new(network.controller_host());
@@ -112,8 +112,8 @@ fn ovs_switch_and_controller_over_tls_beside_plain_ones() {
 }
 
 #[test]
-fn ovs_a_switch_that_nobody_signed_is_turned_away() {
-    needs!(ovs_a_switch_that_nobody_signed_is_turned_away: Needs::OpenVSwitch, Needs::Program("ovs-pki"));
+fn ovs_a_switch_with_a_certificate_of_another_ca_is_refused() {
+    needs!(ovs_a_switch_with_a_certificate_of_another_ca_is_refused: Needs::OpenVSwitch, Needs::Program("ovs-pki"));
     let network = Network::single(&ADDRESSES, V13);
     let (weir, pki, encrypted) = Site::new(network.controller_host()).serve("");
     let stranger = Pki::new();
@@ -130,8 +130,8 @@ fn ovs_a_switch_that_nobody_signed_is_turned_away() {
 
 /// One speaks no TLS, one was signed by nobody whom Weir trusts, one refuses.
 #[test]
-fn controllers_to_which_tls_fails_are_logged_by_name_counted_and_shown() {
-    needs!(controllers_to_which_tls_fails_are_logged_by_name_counted_and_shown:
+fn failed_tls_connections_to_controllers_are_logged_counted_and_shown() {
+    needs!(failed_tls_connections_to_controllers_are_logged_counted_and_shown:
         Needs::Program("ovs-pki"), Needs::Program("openssl"));
     let plain = Controller::listen();
     let (foreign, nobody) = (free_port(), free_port());
@@ -180,8 +180,8 @@ fn controllers_to_which_tls_fails_are_logged_by_name_counted_and_shown() {
 }
 
 #[test]
-fn weirs_own_certificate_that_ends_soon_is_reported() {
-    needs!(weirs_own_certificate_that_ends_soon_is_reported: Needs::Program("openssl"));
+fn a_certificate_of_weir_that_expires_soon_is_reported() {
+    needs!(a_certificate_of_weir_that_expires_soon_is_reported: Needs::Program("openssl"));
     let folder = Folder::new();
     let path = |name: &str| folder.join(name);
     let made = Command::new("openssl")
@@ -209,8 +209,8 @@ fn weirs_own_certificate_that_ends_soon_is_reported() {
 }
 
 #[test]
-fn a_reload_takes_new_certificates_into_use() {
-    needs!(a_reload_takes_new_certificates_into_use: Needs::Program("ovs-pki"), Needs::Program("openssl"));
+fn new_certificates_of_weir_are_used_after_a_reload() {
+    needs!(new_certificates_of_weir_are_used_after_a_reload: Needs::Program("ovs-pki"), Needs::Program("openssl"));
     let site = Site::new(Ipv4Addr::LOCALHOST.into());
     site.pki.sign("renewed", "controller");
     let (weir, pki, encrypted) = site.serve("");
@@ -237,8 +237,8 @@ fn a_reload_takes_new_certificates_into_use() {
 }
 
 #[test]
-fn plain_bytes_at_the_tls_port_are_turned_away() {
-    needs!(plain_bytes_at_the_tls_port_are_turned_away: Needs::Program("ovs-pki"));
+fn plain_openflow_at_the_tls_port_is_disconnected() {
+    needs!(plain_openflow_at_the_tls_port_is_disconnected: Needs::Program("ovs-pki"));
     let (weir, _pki, encrypted) = Site::new(Ipv4Addr::LOCALHOST.into()).serve("");
     let mut stream = TcpStream::connect(encrypted).expect("connect to Weir");
     stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
@@ -272,8 +272,8 @@ pub fn tls_switch(address: SocketAddr, pki: &Pki, holder: &str, dpid: u64) -> Ch
 }
 
 #[test]
-fn a_certificate_opens_the_switch_that_it_names_and_no_other() {
-    needs!(a_certificate_opens_the_switch_that_it_names_and_no_other:
+fn a_certificate_is_accepted_only_for_the_switch_configured_with_its_name() {
+    needs!(a_certificate_is_accepted_only_for_the_switch_configured_with_its_name:
         Needs::Program("ovs-pki"), Needs::Program("openssl"));
     let site = Site::new(Ipv4Addr::LOCALHOST.into());
     site.pki.sign("edge-2", "switch");
@@ -399,8 +399,8 @@ fn a_controller_with_another_tenants_certificate_gets_no_bytes() {
 }
 
 #[test]
-fn a_switchs_certificate_opens_no_tenants_controller() {
-    needs!(a_switchs_certificate_opens_no_tenants_controller:
+fn a_controller_with_a_switch_certificate_gets_no_bytes() {
+    needs!(a_controller_with_a_switch_certificate_gets_no_bytes:
         Needs::Program("ovs-pki"), Needs::Program("openssl"));
     let site = Site::new(Ipv4Addr::LOCALHOST.into());
     let folder = Folder::new();
@@ -417,9 +417,9 @@ fn a_switchs_certificate_opens_no_tenants_controller() {
 }
 
 #[test]
-fn silent_connections_at_the_tls_port_keep_no_listed_switch_out() {
+fn silent_connections_at_the_tls_port_do_not_block_a_listed_switch() {
     const SILENT: usize = 300;
-    needs!(silent_connections_at_the_tls_port_keep_no_listed_switch_out:
+    needs!(silent_connections_at_the_tls_port_do_not_block_a_listed_switch:
         Needs::Program("ovs-pki"), Needs::Program("openssl"));
     let site = Site::new(Ipv4Addr::LOCALHOST.into());
     let listed = "[[switches]]\ndpid = \"1\"\nname = \"switch\"\n";

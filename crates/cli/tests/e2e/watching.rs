@@ -46,8 +46,8 @@ fn series(text: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn the_rules_are_right_and_do_what_their_tests_say() {
-    needs!(the_rules_are_right_and_do_what_their_tests_say: Needs::Program("promtool"));
+fn prometheus_alert_rules_are_valid_and_pass_their_tests() {
+    needs!(prometheus_alert_rules_are_valid_and_pass_their_tests: Needs::Program("promtool"));
     for arguments in
         [["check", "rules", "weir.rules.yml"], ["test", "rules", "weir.rules.test.yml"]]
     {
@@ -66,7 +66,7 @@ fn the_rules_are_right_and_do_what_their_tests_say() {
 }
 
 #[test]
-fn rules_and_dashboard_name_series_that_are_documented() {
+fn prometheus_rules_and_dashboard_use_only_documented_metrics() {
     let page = fs::read_to_string(repository().join("docs/metrics.md")).expect("a page");
     let documented = series(&page);
     for file in ["prometheus/weir.rules.yml", "grafana/weir.json"] {

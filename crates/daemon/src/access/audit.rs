@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_go_on_after_a_restart_and_half_a_line_is_taken_away() {
+    fn audit_numbers_continue_after_a_restart_and_a_partial_line_is_removed() {
         let folder = Folder::new("restart");
         let audit = Audit::open(Some(&folder.0)).unwrap();
         assert_eq!(audit.write(&mut change(vec!["a".into()])).unwrap(), 1);
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn files_and_lines_are_bounded() {
+    fn audit_log_files_and_lines_are_bounded() {
         let folder = Folder::new("bounds");
         let writer = Writer::open(&folder.0, 2_000).unwrap();
         let audit = Audit { turn: Mutex::new(()), writer: Mutex::new(Some(writer)) };
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_folder_nothing_is_kept() {
+    fn without_a_folder_no_audit_line_is_written() {
         assert_eq!(Audit::open(None).unwrap().write(&mut change(Vec::new())).unwrap(), 0);
     }
 }

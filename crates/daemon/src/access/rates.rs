@@ -79,7 +79,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn each_caller_has_its_burst_and_its_rate() {
+    fn each_caller_has_a_separate_burst_and_rate() {
         let start = Instant::now();
         let rates = Rates::new(2, 3, start);
         let taken = |who: u8, at: f64| rates.take(who, start + Duration::from_secs_f64(at));
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn buckets_are_bounded() {
+    fn callers_beyond_the_maximum_share_a_rate_bucket() {
         let start = Instant::now();
         let rates = Rates::new(1, 2, start);
         for who in 0..MOST {
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_counts_as_its_network() {
+    fn ipv6_callers_count_by_64_bit_prefix_and_ipv4_callers_by_address() {
         for (address, counts_as) in [
             ("192.0.2.7", "192.0.2.7"),
             ("::ffff:192.0.2.7", "192.0.2.7"),

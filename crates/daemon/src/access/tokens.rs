@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_opens_until_it_expires_or_is_revoked() {
+    fn a_token_is_valid_until_expiry_or_revocation() {
         let store = Store::memory().unwrap();
         let tokens = Tokens::load(store.documents()).unwrap();
         let (text, record) = tokens.make(wish(tenant()), 1_000, |_| Ok(())).unwrap();
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_before_it_is_stored_is_not_made_and_a_revocation_holds_all_the_same() {
+    fn after_an_error_before_storing_no_token_is_made_but_a_revocation_is_valid() {
         let tokens = Tokens::load(Store::memory().unwrap().documents()).unwrap();
         let full = || Err(StoreError::Database("no space left".to_owned()));
         let refused = tokens.make(wish(tenant()), 0, |_| full()).unwrap_err();
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_and_their_names_are_bounded() {
+    fn the_number_of_tokens_and_the_length_of_token_names_are_bounded() {
         let tokens = Tokens::load(Store::memory().unwrap().documents()).unwrap();
         for name in ["x".repeat(LONGEST_NAME + 1), "a\nb".to_owned()] {
             let wish = Wish { name, ..wish(tenant()) };
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_of_tokens_is_refused_whole() {
+    fn an_invalid_stored_token_list_is_refused() {
         for text in [
             "",
             "[]",

@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_read_if_they_are_keys_and_secret() {
+    fn an_agent_key_file_must_have_a_valid_key_and_be_private() {
         let path = std::env::temp_dir().join(format!("weir-agents-key-{}", std::process::id()));
         let check = |text: &str, mode| {
             std::fs::write(&path, text).unwrap();
@@ -256,7 +256,7 @@ mod tests {
     /// Over a real socket: an agent gets a hello, and its reports reach the inbox; after another configuration its
     /// interfaces are not measured any more.
     #[test]
-    fn what_agents_say_comes_to_the_inbox() {
+    fn agent_reports_over_udp_reach_the_inbox() {
         let listen = SocketAddr::from(([127, 0, 0, 1], packet::free_port().unwrap()));
         let mut setup = setup();
         setup.agents.listen = listen;

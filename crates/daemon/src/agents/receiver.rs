@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_is_greeted_heard_and_forgotten() {
+    fn an_agent_gets_a_hello_is_measured_and_is_removed_after_silence() {
         let (mut receiver, mut agent, metrics) =
             (Receiver::new(&setup(), 7), agent("one", 3), AgentMetrics::default());
         assert_eq!(receiver.rest(millis(0)), Rest::None);
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_an_agents_changes_nothing_and_is_counted() {
+    fn invalid_agent_datagrams_and_reports_are_ignored_and_counted() {
         let (mut receiver, mut one, metrics) =
             (Receiver::new(&setup(), 7), agent("one", 3), AgentMetrics::default());
         say(&mut receiver, &mut one, millis(0), &rates());
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_agent_and_all_together_can_have_it_do_is_bounded() {
+    fn datagram_rates_per_agent_and_in_total_are_bounded() {
         let (mut receiver, mut one, metrics) =
             (Receiver::new(&setup(), 7), agent("one", 3), AgentMetrics::default());
         for number in 0..u64::from(2 * PER_SECOND) {

@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_is_decided_by_role_path_and_tenant() {
+    fn access_is_decided_by_method_path_role_and_tenant() {
         let own = Reach::Tenant("red".to_owned());
         let operator = Reach::All(Role::Operator);
         let network = Some("/api/v1/networks/{tenant}");
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn the_roles_may_do_less_and_less() {
+    fn only_admins_and_the_owning_tenants_have_the_right_to_change() {
         for row in TABLE {
             let rights = Role::ALL.map(|role| row.right(role));
             let Some(rights) = rights.into_iter().collect::<Option<Vec<_>>>() else { continue };
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_has_each_operation_of_the_document_and_no_other() {
+    fn the_access_table_has_exactly_the_operations_of_the_openapi_document() {
         let document = serde_json::to_value(super::super::document()).unwrap();
         let mut said: Vec<String> = Vec::new();
         for (path, methods) in document["paths"].as_object().unwrap() {

@@ -369,7 +369,7 @@ mod tests {
     /// Two clients that do not read may each hold half of the bytes for answers. A third large answer is refused, and small answers
     /// are given.
     #[tokio::test]
-    async fn large_answers_are_refused_while_others_are_not_read() {
+    async fn large_answers_are_refused_while_two_large_answers_are_unread() {
         let bounds = Bounds::new(Registry::new(), 1);
         let ask = |size: usize| {
             let handler = move || async move { vec![0u8; size] };
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_uses_the_memory_of_its_bytes_and_less_than_one_piece_more() {
+    fn a_request_body_uses_less_than_64_kib_more_memory_than_received_bytes() {
         for frame in [1, 1_000, 64 << 10, 100_000] {
             let body: Vec<u8> = (0..1_000_000_u32).map(|byte| byte as u8).collect();
             let mut kept = Kept::default();
@@ -414,7 +414,7 @@ mod tests {
     /// Ten clients ask while the first check is under way: one more check, which begins after all of them have asked,
     /// answers the other nine.
     #[tokio::test]
-    async fn one_check_answers_all_who_ask_at_the_same_time() {
+    async fn a_health_check_answers_every_client_that_asks_at_the_same_time() {
         let bounds = Bounds::new(Registry::new(), 1);
         let checks = Arc::new(AtomicUsize::new(0));
         let (release, held) = std::sync::mpsc::channel::<()>();
@@ -444,7 +444,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn pages_are_made_one_at_a_time() {
+    async fn at_most_one_page_is_built_at_a_time() {
         let bounds = Bounds::new(Registry::new(), 1);
         let [inside, most] = [(); 2].map(|()| Arc::new(AtomicUsize::new(0)));
         let all: Vec<_> = (0..4)

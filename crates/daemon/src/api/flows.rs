@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn where_a_page_ends_is_read_as_it_was_written() {
+    fn the_end_of_a_flow_page_round_trips_and_invalid_text_is_refused() {
         let places = [(0, 0, 0), (u64::MAX, u32::MAX, u32::MAX), (0xa, 0xb, 0xc)];
         for (cookie, number, shown) in places {
             let end = FlowPlace { cookie, number, shown };
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_behind_the_path_is_read_or_refused() {
+    fn query_parameters_of_flow_requests_are_parsed_or_refused() {
         let read = |text: &str| query(&text.parse().unwrap());
         assert_eq!(read("/x"), Some((Side::Tenant, None)));
         assert_eq!(read("/x?side=switch&after=1.2.3").unwrap().0, Side::Switch);

@@ -299,7 +299,7 @@ mod tests {
     use axum::http::HeaderValue;
 
     #[test]
-    fn pages_of_other_sites_are_refused_whatever_they_ask() {
+    fn requests_with_a_foreign_host_or_origin_are_refused() {
         let own = "127.0.0.1:8080";
         for (hosts, origins, may) in [
             (&[own][..], &[][..], true),
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_weirs_own_are_asked_for_and_over_tls_the_page_comes_by_it() {
+    fn over_tls_a_configured_host_or_ip_address_needs_the_same_https_origin() {
         let names = ["weir.example".to_owned()];
         for (host, origin, may) in [
             ("weir.example", "https://weir.example", true),
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_stands_behind_the_word_bearer() {
+    fn a_token_is_read_only_from_a_valid_bearer_header() {
         let check = |text: &'static str, token| {
             assert_eq!(bearer(&HeaderValue::from_static(text)), token, "{text}");
         };

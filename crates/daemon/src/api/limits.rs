@@ -326,7 +326,7 @@ mod tests {
     use hypervisor::sheet::{Figure, Measured, MessageClass};
 
     #[test]
-    fn each_figure_has_its_reason() {
+    fn each_table_limit_is_shown_with_the_reason() {
         let share = |tables, rules, by, may| TableShare { tables, holds: Holds { rules, by }, may };
         let grant = |shares: &[TableShare]| Grant {
             served: true,
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_and_meters_have_rows_of_their_own() {
+    fn group_and_meter_limits_are_shown_in_separate_rows() {
         let group = |type_, holds, may| {
             let type_ = Some(openflow::v13::GroupType(type_));
             NumberShare { type_, holds, may }
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_has_its_source_and_a_tenant_sees_nothing_of_others() {
+    fn a_rate_limit_has_a_source_and_hides_measured_values_from_tenants() {
         let rate =
             Figure { name: "safe_rates.echo".into(), experiment: "echo".into(), value: 90.0 };
         let measured = Measured { rate, cost: 11_111 };

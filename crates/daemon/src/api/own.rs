@@ -28,7 +28,7 @@ mod tests {
     use crate::networks::{PathOutcome, PortOutcome};
 
     #[test]
-    fn changes_of_others_are_not_shown() {
+    fn an_outcome_for_a_tenant_has_no_changes_of_another_tenant() {
         let port = |tenant: &str| PortOutcome {
             tenant: tenant.to_owned(),
             port: String::new(),

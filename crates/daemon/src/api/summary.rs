@@ -315,7 +315,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tenant_sees_no_other_tenant() {
+    fn the_summary_for_a_tenant_has_no_switches_links_or_another_tenant() {
         let registry = crate::metrics::Registry::new();
         let tenant = |name| TenantNow::new(name, &Sums::default(), Parts::default(), None);
         let summary = Summary {

@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flow_is_a_packet_at_a_port_or_what_is_wrong_is_said() {
+    fn a_trace_flow_becomes_a_packet_or_is_refused_with_the_reason() {
         let (flow, port, frame) = packet("in_port=3,tcp,nw_dst=10.0.0.1,tp_dst=80").unwrap();
         assert_eq!((port, frame.len() >= 60), (3, true));
         assert_eq!(flow.to_string(), "tcp,in_port=3,nw_dst=10.0.0.1,tp_dst=80");

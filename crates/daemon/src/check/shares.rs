@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_switch_has_those_that_divide_its_tables() {
+    fn each_switch_lists_the_weights_of_tenants_that_share_the_flow_tables() {
         let text = "[listen]\nunlisted = 4\n[[switches]]\ndpid = \"9\"\n\
             [[tenants]]\nname = \"a\"\nweight = 2\n[[tenants.flowspace]]\nmatch = \"in_port=1\"\n\
             [[tenants]]\nname = \"b\"\nlimits = { entries = 7 }\n[[tenants.flowspace]]\n\

@@ -39,7 +39,7 @@ fn topics(report: &Report) -> Vec<(char, &str, Topic)> {
 type Case<'a> = (&'a [(&'a str, &'a [&'a str])], &'a [(char, &'a str, Topic)]);
 
 #[test]
-fn what_entries_do_to_each_other() {
+fn overlapping_unreachable_and_read_only_entries_are_reported() {
     use Topic::{EqualPriority, OpenFlow10, Overlap, ReadOnly, Unreachable};
     let cases: &[Case<'_>] = &[
         (&[("a", &["ip,nw_src=10.1.0.0/16"]), ("b", &["ip,nw_src=10.2.0.0/16"])], &[]),
@@ -88,7 +88,7 @@ fn what_entries_do_to_each_other() {
 }
 
 #[test]
-fn that_pins_need_a_state_folder_is_said_once() {
+fn the_note_that_pins_need_a_state_folder_is_given_once() {
     let text = "[[switches]]\ndpid = \"1\"\n[[switches]]\ndpid = \"2\"\ncertificate = \"pin\"\n\
                 [[switches]]\ndpid = \"3\"\ncertificate = \"pin\"\n";
     let report = check(&Config::parse("weir.toml", text).unwrap());
@@ -98,7 +98,7 @@ fn that_pins_need_a_state_folder_is_said_once() {
 }
 
 #[test]
-fn what_is_missing_or_open_is_found() {
+fn missing_tls_files_open_rest_and_incomplete_tenants_are_reported() {
     let text = "[listen]\napi = \"127.0.0.1:8080\"\napi_changes = \"loopback\"\n[tls]\nprivate_key = \"/nonexistent/k\"\ncertificate = \"/dev/null\"\n\
                 switch_ca = \"/dev/null\"\ncontroller_ca = \"/dev/zero\"\n[[tenants]]\nname = \"a\"\n[[tenants]]\nname = \"b\"\n\
                 controllers = [\"ssl:1.2.3.4:5\", \"ssl:1.2.3.4:5\"]\n[[tenants.flowspace]]\nmatch = \"\"\n\
@@ -121,7 +121,7 @@ fn what_is_missing_or_open_is_found() {
 }
 
 #[test]
-fn accounts_of_nobody_and_files_that_are_missing_are_found() {
+fn accounts_of_unknown_tenants_and_missing_rest_tls_files_are_reported() {
     let text = "[listen]\napi = [\"127.0.0.1:8080\", \"ssl:0.0.0.0:8443\"]\napi_changes = \"loopback\"\n\
                 [api]\nprivate_key = \"/nonexistent/k\"\ncertificate = \"/dev/null\"\nclient_ca = \"/dev/null\"\n\
                 loopback = \"accounts\"\ncertificates = [{ certificate = \"name:a\", role = \"tenant\", tenant = \"a\" },\n\
@@ -143,7 +143,7 @@ fn a_file_without_tenants_is_a_finding() {
 }
 
 #[test]
-fn what_all_tenants_do_is_said_once() {
+fn a_remark_that_concerns_many_tenants_is_given_once() {
     let mut text = String::new();
     for number in 0..2000 {
         text += &format!(
@@ -167,7 +167,7 @@ fn what_all_tenants_do_is_said_once() {
 }
 
 #[test]
-fn slices_of_ports_that_cannot_cross_a_trunk_are_named() {
+fn port_slices_that_cannot_use_links_between_switches_are_reported() {
     let link = "[topology]\nlinks = [{ between = [\"1 port 9\", \"2 port 9\"] }]\n";
     let ring = "[topology]\nlinks = [{ between = [\"1 port 9\", \"2 port 9\"] }, \
                 { between = [\"2 port 8\", \"3 port 8\"] }, { between = [\"3 port 7\", \"1 port 7\"] }]\n";
@@ -202,7 +202,7 @@ fn slices_of_ports_that_cannot_cross_a_trunk_are_named() {
 type SharingCase<'a> = (&'a str, &'a [(&'a str, &'a [&'a str])], &'a [(&'a str, &'a str)]);
 
 #[test]
-fn ports_that_slices_share_are_named_with_who_sees_their_counters() {
+fn ports_shared_by_slices_are_reported_with_the_tenants_that_see_counters() {
     const ONE: &str = "00:00:00:00:00:00:00:01";
     let three = |whom: &str, seeing: &str| {
         format!("port 3 of {ONE} with {whom}: the port counters of the switch show {seeing} how")
@@ -263,7 +263,7 @@ fn ports_that_slices_share_are_named_with_who_sees_their_counters() {
 }
 
 #[test]
-fn agents_that_cannot_be_heard_and_interfaces_that_nobody_measures_are_named() {
+fn an_unreadable_agent_key_and_unmeasured_interfaces_are_reported() {
     let text = "[agents]\nlisten = \"127.0.0.1:6641\"\nkey = \"/nowhere/edge.key\"\nservers = [\"a\", \"b\"]\n\
                 [[tenants]]\nname = \"red\"\ncontrollers = [\"tcp:127.0.0.1:6701\"]\n\
                 [[tenants.flowspace]]\nmatch = \"\"\n\
@@ -286,7 +286,7 @@ fn agents_that_cannot_be_heard_and_interfaces_that_nobody_measures_are_named() {
 }
 
 #[test]
-fn local_ports_of_networks_are_placed() {
+fn a_network_with_local_ports_is_placed_without_findings() {
     let check = |at: &str, end: &str| {
         let text = format!(
             "[topology]\nlinks = [{{ between = [\"1 port 2\", \"2 port 2\"] }}]\n\
@@ -308,7 +308,7 @@ fn local_ports_of_networks_are_placed() {
 }
 
 #[test]
-fn what_only_switches_can_say_is_no_finding() {
+fn links_and_port_speeds_that_only_switches_know_give_no_finding() {
     const ELSEWHERE: &str = "between = [\"7 port 1\", \"8 port 1\"]";
     const THERE: &str = "between = [\"1 port 2\", \"2 port 2\"]";
     for (topology, link, bandwidth, is_finding, says) in [
@@ -343,7 +343,7 @@ fn what_only_switches_can_say_is_no_finding() {
 }
 
 #[test]
-fn a_switch_with_more_ports_than_1_0_can_list_is_noted() {
+fn a_switch_with_more_ports_than_openflow_1_0_can_list_gets_a_note() {
     for (ports, is_noted) in [(1364, false), (1365, true)] {
         let mut text = "[[tenants]]\nname = \"red\"\ncontrollers = [\"tcp:127.0.0.1:6701\"]\n[tenants.network]\n\
                         [[tenants.network.switches]]\ndpid = \"0xa1\"\non = \"1\"\n"
@@ -361,7 +361,7 @@ fn a_switch_with_more_ports_than_1_0_can_list_is_noted() {
 }
 
 #[test]
-fn the_report_reads_well() {
+fn the_report_has_the_expected_text_and_json() {
     let report =
         check(&config(&[("red", &["ip,nw_src=10.1.0.0/16"]), ("blue", &["ip @ 100", "arp read"])]));
     let expected = "\
@@ -377,7 +377,7 @@ weir.toml: 2 tenants, 3 flowspace entries: 1 finding, 2 notes";
 }
 
 #[test]
-fn many_overlaps_are_listed_in_part_and_counted_in_whole() {
+fn many_overlaps_are_counted_but_only_a_maximum_is_listed() {
     let everything: Vec<(String, [&str; 1])> = (0..40).map(|i| (format!("t{i}"), [""])).collect();
     let tenants: Vec<(&str, &[&str])> =
         everything.iter().map(|(name, entries)| (name.as_str(), &entries[..])).collect();
@@ -390,7 +390,7 @@ fn many_overlaps_are_listed_in_part_and_counted_in_whole() {
 }
 
 #[test]
-fn what_weir_does_not_look_into_is_named() {
+fn tenants_with_permitted_experimenters_get_a_note() {
     let text = |experimenters: &str| {
         format!(
             "[[tenants]]\nname = \"a\"\ncontrollers = [\"tcp:127.0.0.1:6701\"]\n\

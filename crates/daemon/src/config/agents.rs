@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_is_read() {
+    fn the_agents_section_and_agents_of_interfaces_are_read() {
         let text = format!("{AGENTS}lifetime = \"2s\"\n{}", tenant("red", 1, "agent = \"b\""));
         let config = Config::parse("/etc/weir/weir.toml", &text).unwrap();
         let agents = config.agents.unwrap();
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_line() {
+    fn errors_in_the_agent_configuration_are_reported_with_the_line() {
         let both = format!("{AGENTS}{}{}", tenant("red", 1, ""), tenant("blue", 1, ""));
         for (text, line, message) in [
             ("[agents]\n".to_owned(), 1, "`listen` is missing"),

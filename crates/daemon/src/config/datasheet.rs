@@ -244,7 +244,7 @@ mod tests {
         "findings": [], "modification_loss": {}, "what a later Weir adds": 1 }"#;
 
     #[test]
-    fn figures_become_classes() {
+    fn data_sheet_figures_become_message_classes_and_a_table_size() {
         let sheet = parse("sheet.json", WHOLE).unwrap();
         let classes = sheet.classes.iter().map(|(class, it)| {
             (*class, it.rate.name.as_str(), it.rate.experiment.as_str(), it.rate.value, it.cost)
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn an_experiment_that_did_not_end_gives_no_limit() {
+    fn an_unfinished_experiment_in_a_data_sheet_gives_no_limit() {
         let partial = r#""unfinished": ["delete", "statistics", "capacity"], "findings""#;
         let sheet = parse("sheet.json", &WHOLE.replace("\"findings\"", partial)).unwrap();
         assert_eq!(sheet.classes[&MessageClass::FlowMod].rate.name, "safe_rates.flow-mod-add");
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_sheet_is_refused_with_the_reason() {
+    fn an_invalid_data_sheet_is_refused_with_the_reason() {
         let check = |from: &str, to: &str, expected: &str| {
             let error = parse("sheet.json", &WHOLE.replace(from, to)).unwrap_err();
             assert!(error.contains(expected), "{from}: {error}");
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_a_sheet_is_not_read_whole() {
+    fn missing_files_folders_and_devices_are_refused_as_data_sheets() {
         let error = |path: &str| load(Path::new(path)).unwrap_err();
         assert!(error("/nowhere/sheet.json").contains("/nowhere/sheet.json cannot be read"));
         assert!(error("/").contains("is not a file"));

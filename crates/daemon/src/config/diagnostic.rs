@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn positions_count_characters() {
+    fn columns_count_characters_and_not_bytes() {
         let source = Source::new("f", "a\nbé = ü1\n");
         let at = |offset| source.position(offset).to_string();
         assert_eq!([at(0), at(1), at(2), at(3), at(5)], ["1:1", "1:2", "2:1", "2:2", "2:3"]);
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn the_offending_text_is_underlined() {
+    fn the_wrong_text_is_underlined_in_a_diagnostic() {
         let source = Source::new("weir.toml", "x = 1\n\tü = \"abc\"\n");
         let diagnostic =
             source.diagnostic(12..17, "ü", "wrong".to_owned(), Some("do better".to_owned()));

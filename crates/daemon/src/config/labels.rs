@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_is_read() {
+    fn label_settings_and_virtual_interfaces_are_read() {
         let text = "[labels]\nhysteresis = \"1Mbit\"\nhold = \"30s\"\nnotices = 7\n[[tenants]]\nname = \"red\"\nlabels = \"of13\"\n\
                     [[tenants.vnics]]\nport = \"1 port 1\"\nmac = \"02:00:00:00:00:01\"\nip = \"10.0.0.1\"\n\
                     vlan = 7\nbandwidth = \"8Mbit\"";
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn errors_in_label_settings_and_virtual_interfaces_are_reported() {
         let vnic = "port = \"1 port 1\"\nmac = \"02:00:00:00:00:01\"\nbandwidth = \"1Mbit\"\n";
         let twice = format!("{vnic}[[tenants.vnics]]\n{vnic}");
         for (text, message) in [

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_network_may_not_grow_beyond_its_maxima_and_may_shrink_towards_them() {
+    fn a_network_above_the_maxima_may_shrink_but_not_grow() {
         let link = |port: u32, rest: &str| {
             format!(r#"{{"between": ["1 port {port}", "2 port {port}"]{rest}}}"#)
         };
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_have_a_maximum_too() {
+    fn the_number_of_hosts_has_a_maximum() {
         let network = |count: u32| {
             let hosts: Vec<String> = (1..=count)
                 .map(|number| {

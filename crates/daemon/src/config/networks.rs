@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_network_is_read() {
+    fn links_ports_and_hosts_of_a_configured_network_are_read() {
         let spec = spec(
             "[[tenants.network.links]]\nbetween = [\"0xa1 port 2\", \"0xa2 port 2\"]\nbandwidth = \"5Mbit\"\n\
              route = [\"1\", \"1 port 2\", \"2\"]\nbackup = \"switches\"\nrevert = true\nstarted = false\n\
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn local_is_a_port_by_its_name() {
+    fn the_local_port_is_given_by_name_and_not_by_number() {
         for number in ["\"LOCAL\"", "\"local\""] {
             let spec = spec(&format!(
                 "[[tenants.network.ports]]\nswitch = \"0xa1\"\nnumber = {number}\nat = \"1 port LOCAL\"\n\
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_networks_do_not_have_is_refused_with_the_reason() {
+    fn the_unsupported_key_physical_addresses_is_refused_with_the_reason() {
         let text =
             TWO.replace("addresses =", "physical_addresses = \"172.16.5.0/24\"\naddresses =");
         let errors = Config::parse("weir.toml", &text).unwrap_err();
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_line() {
+    fn errors_in_a_configured_network_are_reported_with_the_line() {
         for (more, line, message) in [
             ("[[tenants.network.link]]\n", 16, "unknown key `link`"),
             (

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_connection_to_weir_itself_is_recognised() {
+    fn a_controller_address_of_weir_itself_is_recognised() {
         for (listens, controller, is_own) in [
             ("127.0.0.1:6653", "127.0.0.1:6653", true),
             ("127.0.0.1:6653", "127.0.0.1:6654", false),
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machines_addresses_are_known() {
+    fn a_loopback_address_is_local_and_a_documentation_address_is_not() {
         assert!(is_here(Ipv4Addr::LOCALHOST.into()));
         // An address for documentation (RFC 5737), which no machine has.
         assert!(!is_here([192, 0, 2, 1].into()));

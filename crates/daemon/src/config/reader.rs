@@ -361,7 +361,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations() {
+    fn durations_are_whole_numbers_with_a_unit() {
         for (text, micros) in [
             ("0s", Some(0)),
             ("250us", Some(250)),
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn only_near_words_are_suggested() {
+    fn only_a_similar_key_is_suggested_for_an_unknown_key() {
         let known = ["name", "weight", "controllers", "flowspace"];
         for (word, near) in [
             ("wieght", Some("weight")),

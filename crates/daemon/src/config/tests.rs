@@ -13,7 +13,7 @@ fn parse(text: &str) -> Result<Config, Diagnostics> {
 }
 
 #[test]
-fn an_empty_file_is_all_defaults() {
+fn an_empty_configuration_file_gives_the_defaults() {
     let config = parse("").unwrap();
     assert_eq!((&config.listen, config.listen.unlisted), (&Listen::default(), 1_024));
     assert_eq!(config.listen.openflow[0].to_string(), "tcp:127.0.0.1:6653");
@@ -35,7 +35,7 @@ fn an_empty_file_is_all_defaults() {
 
 /// Absent limits of a tenant come from `[limits]`, wherever `[limits]` is in the file.
 #[test]
-fn limits_for_all_tenants_hold_where_a_tenant_does_not_say_otherwise() {
+fn limits_of_a_tenant_override_the_common_limits() {
     let text = "[[tenants]]\nname = \"a\"\n[[tenants]]\nname = \"b\"\n\
         limits = { entries = 7, flow_mod = 9, state_bytes = 5 }\n\
         [limits]\nstate_bytes = 8\nentries = 50\nflows = 40\ngroups = 12\nmeters = 3\nstatistics = { rate = 30, burst = 2 }\nflow_mod = 20\n";
@@ -59,7 +59,7 @@ fn limits_for_all_tenants_hold_where_a_tenant_does_not_say_otherwise() {
 }
 
 #[test]
-fn data_sheets_are_for_all_switches_or_for_one() {
+fn a_data_sheet_applies_to_every_switch_or_to_a_single_switch() {
     let folder = std::env::temp_dir().join(format!("weir-sheets-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     for (name, rate) in [("all.json", 500), ("one.json", 100)] {
@@ -109,7 +109,7 @@ fn data_sheets_are_for_all_switches_or_for_one() {
 }
 
 #[test]
-fn without_a_place_for_changes_they_go_to_a_socket_and_tcp_is_for_reading() {
+fn by_default_the_rest_socket_accepts_changes_and_tcp_is_read_only() {
     let by_default =
         |text: &str| parse(text).unwrap_or_else(|errors| panic!("{errors}")).listen.api;
     for text in
@@ -127,7 +127,7 @@ fn without_a_place_for_changes_they_go_to_a_socket_and_tcp_is_for_reading() {
 
 /// The page that documents every key shows a whole file. The file must be valid, and must have every key.
 #[test]
-fn the_documented_example_is_read() {
+fn the_documented_example_configuration_is_read() {
     let page = include_str!("../../../../docs/configuration.md");
     let example = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
     let config = parse(example).unwrap_or_else(|errors| panic!("{errors}"));
@@ -176,7 +176,7 @@ fn the_documented_example_is_read() {
 }
 
 #[test]
-fn the_policy_carries_the_numbers_it_is_given() {
+fn the_policy_has_the_given_tenant_ids() {
     let config = parse(
         "[[tenants]]\nname = \"a\"\n[[tenants]]\nname = \"b\"\n[[tenants.flowspace]]\nmatch = \"ip\"\npriority = 7\n",
     )
@@ -388,7 +388,7 @@ const WRONG: &[(&str, &[&str])] = &[
 ];
 
 #[test]
-fn every_error_has_its_place() {
+fn each_configuration_error_is_reported_with_the_position() {
     for (text, expected) in WRONG {
         let Err(errors) = parse(text) else { panic!("accepted:\n{text}") };
         let found: Vec<String> = errors.iter().map(short).collect();
@@ -409,7 +409,7 @@ fn short(error: &super::Diagnostic) -> String {
 }
 
 #[test]
-fn errors_are_shown_with_their_lines() {
+fn configuration_errors_are_shown_with_the_source_line_and_a_hint() {
     let text = "[[tenants]]\nname = \"red\"\nwieght = 2\n[[tenants.flowspace]]\nmatch = \"ip,nw_scr=10.1.0.0/16\"\n";
     let expected = "\
 etc/weir.toml:3:1: tenants[0]: unknown key `wieght`
@@ -428,15 +428,15 @@ etc/weir.toml:5:13: tenants[0].flowspace[0].match: unknown field `nw_scr`; did y
 }
 
 #[test]
-fn deep_nesting_is_refused_without_overflow() {
+fn deep_nesting_is_refused_without_a_stack_overflow() {
     for open in ["[", "{a=", "[{a="] {
         assert!(parse(&format!("tenants = {}", open.repeat(100_000))).is_err());
     }
 }
 
 #[test]
-fn no_bytes_make_it_panic() {
-    // Every prefix of a real file, and every file with one replaced byte, is valid or refused with a place in the file.
+fn a_truncated_or_damaged_configuration_file_causes_no_panic() {
+    // Every prefix of a real file, and every file with one inserted quotation mark, is valid or refused with a place in the file.
     let page = include_str!("../../../../docs/configuration.md");
     let example = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
     for at in (0..example.len()).filter(|&at| example.is_char_boundary(at)) {

@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_declared_is_read() {
+    fn the_topology_section_is_read() {
         let text = "[topology]\ndiscovery = true\ninterval = \"100ms\"\nbandwidth = \"10Mbit\"\n\
                     edge_ports = [\"1 port 1\"]\n[[topology.links]]\n\
                     between = [\"2 port 1\", \"1 port 2\"]\nlatency = \"1ms\"";
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_line() {
+    fn errors_in_the_topology_section_are_reported_with_the_line() {
         for (text, line, message) in [
             ("discovery = 1", 2, "expected true or false, found an integer"),
             ("discover = true", 2, "unknown key `discover`"),

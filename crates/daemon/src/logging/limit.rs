@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_kind_that_goes_on_one_line_in_ten_seconds_is_written_and_the_rest_is_counted() {
+    fn repeated_lines_are_written_every_10_seconds_and_omitted_lines_counted() {
         let (mut limit, began) = (Limit::default(), Instant::now());
         let (mut written, mut left_out) = (0, 0);
         // A line every millisecond for 35 s, and a check for omitted lines every half second.
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn one_tenants_lines_do_not_hide_anothers() {
+    fn many_log_lines_of_a_tenant_do_not_hide_lines_of_another_tenant() {
         let (mut limit, now) = (Limit::default(), Instant::now());
         let flood = (0..1000).filter(|_| limit.admits(kind("red"), "again", now)).count();
         assert_eq!(flood, 14);
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn many_tenants_have_a_few_lines_of_a_place_together_and_one_each() {
+    fn tenants_share_a_limit_of_log_lines_and_each_tenant_gets_a_line() {
         const TENANTS: u32 = 100;
         let (mut limit, began) = (Limit::default(), Instant::now());
         for window in 0..3 {
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn after_quiet_the_first_lines_are_written_again_and_kinds_are_forgotten() {
+    fn after_a_quiet_period_line_kinds_are_removed_and_the_limit_starts_again() {
         let (mut limit, began) = (Limit::default(), Instant::now());
         for _ in 0..100 {
             limit.admits(kind(""), "again", began);
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_are_bounded() {
+    fn the_number_of_log_line_kinds_is_bounded() {
         let (mut limit, now) = (Limit::default(), Instant::now());
         for tenant in 0..KINDS * 2 {
             limit.admits(kind(&tenant.to_string()), "again", now);

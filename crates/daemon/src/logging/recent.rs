@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_kept_with_its_fields_and_what_is_fine_is_not() {
+    fn warnings_are_kept_with_fields_and_debug_lines_are_not_kept() {
         let recent = recorded(|| {
             tracing::debug!("too fine");
             tracing::warn!(tenant = "red", ports = 3, why = %"<b>", "no way");
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_bounded_in_number_and_length() {
+    fn recent_log_lines_are_bounded_in_number_and_length() {
         let long = "ä".repeat(10 * LONGEST);
         let recent = recorded(|| {
             (0..KEPT + 7).for_each(|number| tracing::info!(number, long, "{long}"));
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tenant_sees_its_own_lines_and_not_how_many_others_have() {
+    fn a_tenant_sees_only_own_log_lines_with_a_separate_numbering() {
         let recent = recorded(|| {
             tracing::info!(tenant = "blue", "first");
             (0..7).for_each(|number| tracing::info!(number, tenant = "red", "again"));

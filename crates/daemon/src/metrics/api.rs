@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reasons_are_in_the_order_of_their_discriminants() {
+    fn rest_refusal_reasons_are_listed_in_discriminant_order() {
         assert!(ApiRefusal::ALL.iter().enumerate().all(|(i, &why)| why as usize == i));
     }
 }

@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reasons_are_in_the_order_of_their_discriminants_and_have_names_of_their_own() {
+    fn loss_reasons_are_in_discriminant_order_and_have_unique_names() {
         assert!(Lost::ALL.iter().enumerate().all(|(i, &why)| why as usize == i));
         let names: std::collections::BTreeSet<_> = Lost::ALL.iter().map(|why| why.name()).collect();
         assert_eq!(names.len(), Lost::ALL.len());

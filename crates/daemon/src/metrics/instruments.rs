@@ -217,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_bucket_holds_exactly_what_its_bounds_say() {
+    fn the_upper_bound_of_a_histogram_bucket_is_the_last_value_in_the_bucket() {
         for i in 0..BUCKETS - 1 {
             assert_eq!(index(upper_bound(i)), i, "bucket {i}: its own bound");
             assert_eq!(index(upper_bound(i) + 1), i + 1, "bucket {i}: one more");
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn buckets_are_at_most_a_quarter_wide_beyond_the_first_four() {
+    fn histogram_buckets_after_the_fourth_are_at_most_25_percent_wide() {
         for i in SUB as usize..BUCKETS - 1 {
             let (low, high) = (upper_bound(i - 1), upper_bound(i));
             assert!((high - low) * 4 <= low, "bucket {i}: {low}..{high}");
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn snapshots_add_up() {
+    fn octave_totals_of_a_histogram_snapshot_are_cumulative() {
         let histogram = Histogram::default();
         let values =
             [1, 900, 1_024, 1_025, 2_048, 50_000, 1_024 << 23, (1_024 << 23) + 1, u64::MAX / 2];
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_published_keeps_its_octaves() {
+    fn published_octave_counts_are_kept_in_the_histogram() {
         let histogram = Histogram::default();
         histogram.publish(&[5, 0, 7, 2], 1_000_000);
         let snapshot = histogram.snapshot();
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_name_the_bucket_of_the_rank() {
+    fn a_quantile_is_at_most_25_percent_above_the_exact_value() {
         let histogram = Histogram::default();
         assert_eq!(histogram.snapshot().quantile(0.5), None);
         (1..=100).for_each(|micros| histogram.observe(micros * 1_000));

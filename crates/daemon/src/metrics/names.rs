@@ -128,7 +128,7 @@ mod tests {
     use openflow::{v10, v13};
 
     #[test]
-    fn every_message_type_has_its_name() {
+    fn every_message_type_has_the_openflow_name_in_lower_case() {
         for type_ in 0..=u8::MAX {
             let names = [(1, v10::MessageType(type_).name()), (4, v13::MessageType(type_).name())];
             for (version, name) in names {

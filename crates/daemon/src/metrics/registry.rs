@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_dropped_switch_disappears() {
+    fn a_dropped_switch_is_removed_from_the_registry() {
         let registry = Registry::new();
         let first = registry.switch(1, 1);
         let second = registry.switch(2, 4);

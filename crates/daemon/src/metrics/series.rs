@@ -479,7 +479,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_lists_are_in_the_order_of_their_discriminants() {
+    fn lists_of_metric_labels_are_in_discriminant_order() {
         assert!(Direction::ALL.iter().enumerate().all(|(i, &d)| d as usize == i));
         assert!(DropReason::ALL.iter().enumerate().all(|(i, &d)| d as usize == i));
         assert!(Rejection::ALL.iter().enumerate().all(|(i, &d)| d as usize == i));

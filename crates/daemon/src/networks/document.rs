@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn an_array_is_no_object() {
+    fn a_json_array_is_refused_in_place_of_an_object() {
         for (json, what) in [
             ("[]", "a network"),
             (r#"[false, "10.0.0.0/24"]"#, "a network"),

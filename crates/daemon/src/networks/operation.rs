@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_come_change_and_go() {
+    fn network_parts_are_added_changed_and_removed_by_operations() {
         let mut network = None;
         make(
             r#"[{"put-switch": {"dpid": "0xa1", "on": ["1"]}}, {"put-switch": {"dpid": "0xa2", "on": ["2"]}},
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_said_of_a_part_stays_as_it_is() {
+    fn properties_absent_from_a_change_keep_the_old_value() {
         let mut network = None;
         make(
             r#"[{"put-switch": {"dpid": "0xa1", "on": ["1", "2"], "name": "near", "routes": [["1", "2"]], "started": false}},

@@ -56,7 +56,7 @@ mod tests {
     use fabric::{Dpid, MacAddress, PortNumber};
 
     #[test]
-    fn anothers_port_is_refused_as_one_that_there_is_not() {
+    fn a_port_of_another_tenant_is_refused_like_a_missing_port() {
         let port = PortId::new(Dpid(1), PortNumber::new(5).unwrap());
         let (red, blue) = (TenantId(1), TenantId(2));
         let part = Part::Host("02:00:00:00:00:01".parse::<MacAddress>().unwrap());

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_that_concerns_no_switch_is_listed_as_well() {
+    fn the_difference_of_two_networks_lists_each_changed_part() {
         let before = network(
             r#"{"addresses": "10.0.0.0/24",
                 "switches": [{"dpid": "a1", "on": ["1"]}, {"dpid": "a2", "on": ["2"], "name": "old"}],

@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn they_end_however_often_something_begins() {
+    fn rounds_end_even_if_steps_begin_during_each_round() {
         let (start, mut rounds) = (Instant::now(), Rounds::default());
         let mut ends = Vec::new();
         for tenths in 0..35 {

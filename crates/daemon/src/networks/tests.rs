@@ -80,7 +80,7 @@ fn stuck(at: &'static str) -> (Documents, Receiver<()>, Sender<()>) {
 }
 
 #[test]
-fn what_follows_the_topology_does_not_wait_for_the_store() {
+fn networks_follow_the_topology_while_the_store_is_blocked() {
     let (documents, asked, gate) = stuck(PLACES);
     let mut scene = Scene::new(documents);
     // The gate is dropped before the scene, also if the test fails.
@@ -102,7 +102,7 @@ fn what_follows_the_topology_does_not_wait_for_the_store() {
 }
 
 #[test]
-fn nobody_waits_for_a_change_that_is_being_stored() {
+fn networks_are_readable_while_a_change_is_being_stored() {
     let (documents, asked, gate) = stuck("networks/edits");
     let scene = Arc::new(Scene::new(documents));
     let hosts = {
@@ -119,7 +119,7 @@ fn nobody_waits_for_a_change_that_is_being_stored() {
 }
 
 #[test]
-fn the_topology_is_configured_by_changes_that_concern_it_and_by_each_configuration() {
+fn changes_of_physical_ports_and_each_configuration_configure_the_topology() {
     let scene = Scene::new(Store::memory().unwrap().documents());
     assert!(scene.has_configured_topology() && !scene.has_configured_topology());
     let port = |at: u8| {
@@ -149,7 +149,7 @@ fn the_topology_is_configured_by_changes_that_concern_it_and_by_each_configurati
 }
 
 #[test]
-fn all_networks_are_written_out_without_the_lock() {
+fn the_view_of_networks_is_built_without_the_lock() {
     let scene = Scene::new(Store::memory().unwrap().documents());
     let shared = Arc::clone(&scene.networks.shared);
     let all = scene.networks.control().show(|picture| {

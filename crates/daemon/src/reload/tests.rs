@@ -66,7 +66,7 @@ impl Drop for Scene {
 }
 
 #[test]
-fn a_change_is_taken_over_once_it_stands_still() {
+fn a_changed_configuration_file_is_applied_when_the_contents_are_stable() {
     let mut scene = Scene::new("change");
     assert!(matches!(scene.settle(), Outcome::Unchanged), "it is what it was at start");
     scene.write("");
@@ -84,7 +84,7 @@ fn a_change_is_taken_over_once_it_stands_still() {
 }
 
 #[test]
-fn a_file_replaced_by_renaming_is_seen() {
+fn a_configuration_file_replaced_by_renaming_is_applied() {
     let mut scene = Scene::new("rename");
     assert!(matches!(scene.settle(), Outcome::Unchanged));
     let other = scene.folder.join("other");
@@ -94,7 +94,7 @@ fn a_file_replaced_by_renaming_is_seen() {
 }
 
 #[test]
-fn an_error_leaves_the_old_one_in_force_and_names_its_line() {
+fn an_invalid_file_is_refused_and_the_old_configuration_stays_active() {
     let mut scene = Scene::new("error");
     for (text, part) in [
         (
@@ -117,7 +117,7 @@ fn an_error_leaves_the_old_one_in_force_and_names_its_line() {
 }
 
 #[test]
-fn a_file_that_is_away_changes_nothing() {
+fn a_missing_configuration_file_leaves_the_configuration_active() {
     let mut scene = Scene::new("away");
     fs::remove_file(&scene.reloader.path).unwrap();
     assert!(matches!(scene.settle(), Outcome::Unchanged));
@@ -130,7 +130,7 @@ fn a_file_that_is_away_changes_nothing() {
 }
 
 #[test]
-fn sighup_reads_at_once_and_applies_the_same_again() {
+fn sighup_applies_the_file_at_once_even_if_unchanged() {
     let mut scene = Scene::new("sighup");
     scene.write(BOTH);
     assert!(matches!(scene.reloader.reload(), Outcome::Applied));
@@ -140,7 +140,7 @@ fn sighup_reads_at_once_and_applies_the_same_again() {
 }
 
 #[test]
-fn addresses_stay_as_they_were_at_start() {
+fn a_reload_does_not_change_listen_addresses_and_store_settings() {
     let mut scene = Scene::new("listen");
     scene.write(&format!(
         "[listen]\nopenflow = \"127.0.0.1:1\"\n[store]\nsync = \"always\"\n{BOTH}"

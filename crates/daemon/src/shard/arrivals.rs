@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_silent_gives_way_to_who_comes_later() {
+    fn beyond_the_maximum_the_oldest_handshake_of_an_address_is_removed() {
         let tokens = tokens(1102);
         let (listener, all) = tokens.split_first().unwrap();
         let mut arrivals = Arrivals::new(1000);
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_do_not_push_out_those_that_come_from_where_switches_came_before() {
+    fn handshakes_from_unknown_addresses_do_not_displace_known_addresses() {
         let tokens = tokens(2001);
         let (listener, all) = tokens.split_first().unwrap();
         let mut arrivals = Arrivals::new(10);
@@ -218,7 +218,7 @@ mod tests {
 
     /// 2,048 strangers, and as many connections from known addresses; from one address half of this.
     #[test]
-    fn as_many_are_held_as_the_security_page_says() {
+    fn the_maxima_of_waiting_handshakes_are_as_the_security_page_says() {
         let tokens = tokens(3 * 2_048 + 3);
         let (listener, all) = tokens.split_first().unwrap();
         let source =
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_stays_of_those_that_have_gone() {
+    fn removed_handshakes_leave_no_state_and_known_addresses_are_bounded() {
         let tokens = tokens(50);
         let (listener, all) = tokens.split_first().unwrap();
         let mut arrivals = Arrivals::default();
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn new_connections_are_bounded_in_a_second_and_not_when_they_are_few() {
+    fn new_connections_are_limited_per_second_at_each_listener() {
         let listeners = tokens(2);
         let (mut arrivals, began) = (Arrivals::default(), Instant::now());
         // Neither listener uses what the other may accept.

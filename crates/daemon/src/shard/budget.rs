@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn questions_take_a_twentieth_of_the_time_and_some_at_once() {
+    fn queries_use_at_most_a_twentieth_of_the_time_and_a_burst() {
         let start = Instant::now();
         let (mut budget, mut now) = (Budget::new(start), start);
         // Traces through 9,000 entries, one after the other.
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn one_long_question_is_paid_for_before_the_next() {
+    fn after_a_long_query_the_next_query_must_wait() {
         let start = Instant::now();
         let (mut budget, at_once) = (Budget::new(start), Duration::from_millis(50));
         budget.charge(at_once);

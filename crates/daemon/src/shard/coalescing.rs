@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn turns_are_coalesced_while_threads_wait_and_many_messages_come() {
+    fn coalescing_starts_when_threads_wait_and_many_messages_arrive() {
         let on = |load| decide(false, load);
         assert!(on(Load { messages: 40_000, waiting: 40 }));
         assert!(!on(Load { messages: 40_000, waiting: 4 }), "a core is idle");
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_decision_stays_until_the_load_is_clearly_lower() {
+    fn coalescing_stays_on_until_the_load_is_clearly_lower() {
         let stays_on = |load| decide(true, load);
         assert!(stays_on(Load { messages: 25_000, waiting: 15 }));
         assert!(!stays_on(Load { messages: 25_000, waiting: 5 }));
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernels_count_is_read() {
+    fn the_total_waiting_time_is_parsed_from_pressure_text_of_the_kernel() {
         let text = "some avg10=6.85 avg60=5.36 avg300=2.98 total=15226131\n\
                     full avg10=0.00 avg60=0.00 avg300=0.00 total=0\n";
         assert_eq!(total(text), Some(Duration::from_micros(15_226_131)));
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn decisions_come_once_per_period_and_few_messages_end_the_interval() {
+    fn coalescing_is_decided_once_per_period_and_ends_with_few_messages() {
         let start = Instant::now();
         let mut coalescing = Coalescing::new(start, Arc::default());
         coalescing.is_on = true;
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn the_metrics_have_the_state_and_its_time() {
+    fn metrics_show_the_state_and_the_total_time_of_coalescing() {
         let metrics = Arc::<EventLoopMetrics>::default();
         let mut coalescing = Coalescing::new(Instant::now(), Arc::clone(&metrics));
         let mut check = |passed: u64, waiting: u64, coalesced: (u64, u64)| {

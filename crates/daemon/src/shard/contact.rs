@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_controller_that_says_hello_and_closes_is_dialled_as_rarely_as_one_that_refuses() {
+    fn a_controller_that_closes_after_hello_is_dialled_with_growing_delays() {
         let (dials, lines) = flap(Duration::from_millis(1), Duration::from_secs(600));
         // There are seven attempts until the longest delay, then one in 5 to 10 s.
         assert!((60..=127).contains(&dials), "{dials}");
@@ -108,14 +108,14 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_that_has_lasted_is_dialled_again_at_once_and_logged() {
+    fn after_a_lasting_connection_the_controller_is_dialled_at_once() {
         let (dials, lines) = flap(LASTING, Duration::from_secs(600));
         assert!(dials >= 59, "{dials}");
         assert_eq!(lines, dials * 2);
     }
 
     #[test]
-    fn one_line_per_change_of_state() {
+    fn each_change_of_a_controller_connection_gives_a_single_log_line() {
         let (mut contact, now) = (Contact::default(), Instant::now());
         let lost = |contact: &mut Contact, why| contact.lost(why, now, LASTING).log;
         assert!(lost(&mut contact, Lost::Unreachable));

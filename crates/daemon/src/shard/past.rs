@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_of_each_tenant_on_each_switch_are_kept() {
+    fn the_latest_refusals_of_each_tenant_on_each_switch_are_kept() {
         let mut past = Past::default();
         take(&mut past, RED, 7, 0..KEPT as u64);
         take(&mut past, RED, 7, 100..103);
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn all_together_are_bounded_and_no_tenant_displaces_anothers() {
+    fn refusals_are_bounded_and_a_tenant_displaces_none_of_another_tenant() {
         let mut past = Past::default();
         take(&mut past, BLUE, 1, 0..KEPT as u64);
         let rings = (MOST / KEPT) as u64;

@@ -12,7 +12,7 @@ use session::ECHO_XID;
 use table::Arriving;
 
 #[test]
-fn what_failed_is_stored_again_before_what_came_later() {
+fn failed_batches_are_put_back_in_the_order_of_sequence_numbers() {
     let batch = |seq| store::Batch { seq, dpid: 1, ops: Vec::new() };
     let mut unstored = VecDeque::from([batch(5), batch(6)]);
     // The failure of batch 4 was reported before those of batches 2 and 3.
@@ -69,7 +69,7 @@ fn is_closed(end: &mut Connection) -> bool {
 }
 
 #[test]
-fn a_switch_that_comes_back_waits_until_its_last_changes_are_stored() {
+fn a_reconnected_switch_waits_until_earlier_changes_are_stored() {
     let folder = Folder::new("comes-back");
     let store = Store::open(&folder.0, store::Sync::default(), Registry::new()).unwrap();
     let (mut shard, _) = shard(&store);
@@ -108,7 +108,7 @@ fn turn(shard: &mut Shard) {
 
 /// Weir sends ECHO_REQUEST after 5 s of silence, and closes the connection after 10 s without an answer.
 #[test]
-fn a_second_switch_with_this_dpid_gets_the_place_once_the_first_is_silent() {
+fn a_second_switch_with_the_same_dpid_is_refused_until_the_first_is_silent() {
     let folder = Folder::new("silent-first");
     let store = Store::open(&folder.0, store::Sync::default(), Registry::new()).unwrap();
     let (mut shard, _) = shard(&store);
@@ -172,7 +172,7 @@ fn a_second_switch_with_this_dpid_gets_the_place_once_the_first_is_silent() {
 
 /// A switch asks for more answers than its connection holds, and does not read them.
 #[test]
-fn a_switch_in_the_handshake_that_cannot_be_written_to_is_counted_and_logged() {
+fn a_switch_that_does_not_read_in_the_handshake_is_counted_and_logged() {
     let folder = Folder::new("deaf");
     let store = Store::open(&folder.0, store::Sync::default(), Registry::new()).unwrap();
     let (mut shard, _) = shard(&store);
@@ -208,7 +208,7 @@ fn a_switch_in_the_handshake_that_cannot_be_written_to_is_counted_and_logged() {
 
 /// The event loop refuses a connection that it has already, as it does at the kernel's limit of watches.
 #[test]
-fn a_switch_whose_handshake_cannot_begin_is_counted_and_logged() {
+fn a_failed_start_of_a_switch_handshake_is_counted_and_logged() {
     let folder = Folder::new("unwatched");
     let store = Store::open(&folder.0, store::Sync::default(), Registry::new()).unwrap();
     let (mut shard, _) = shard(&store);
@@ -227,7 +227,7 @@ fn a_switch_whose_handshake_cannot_begin_is_counted_and_logged() {
 
 /// One turn takes 64 of 100 connections that wait at a listener; the next turn takes the rest.
 #[test]
-fn new_connections_share_turns_with_other_work() {
+fn a_turn_accepts_at_most_64_new_connections() {
     let folder = Folder::new("pending");
     let store = Store::open(&folder.0, store::Sync::default(), Registry::new()).unwrap();
     let (mut shard, _) = shard(&store);
@@ -250,7 +250,7 @@ fn new_connections_share_turns_with_other_work() {
 }
 
 #[test]
-fn questions_wait_until_earlier_ones_are_paid_for() {
+fn queries_are_refused_as_busy_while_the_query_budget_is_exhausted() {
     let folder = Folder::new("asked");
     let store = Store::open(&folder.0, store::Sync::default(), Registry::new()).unwrap();
     let (shard, handle) = shard(&store);
@@ -271,7 +271,7 @@ fn questions_wait_until_earlier_ones_are_paid_for() {
 }
 
 #[test]
-fn messages_of_a_switch_that_answer_nothing_are_counted() {
+fn unexpected_messages_of_a_switch_are_counted() {
     let folder = Folder::new("unexpected");
     let store = Store::open(&folder.0, store::Sync::default(), Registry::new()).unwrap();
     let (mut shard, _) = shard(&store);
@@ -297,7 +297,7 @@ fn messages_of_a_switch_that_answer_nothing_are_counted() {
 }
 
 #[test]
-fn a_switch_that_serves_no_tenant_yet_is_read_in_small_parts() {
+fn a_turn_answers_at_most_512_requests_of_a_switch_without_tenants() {
     let folder = Folder::new("newcomer");
     let store = Store::open(&folder.0, store::Sync::default(), Registry::new()).unwrap();
     let (mut shard, _) = shard(&store);

@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_database_lacks_is_found_again() {
+    fn batches_missing_in_the_database_are_found_in_the_journal() {
         let (folder, mut journal) = journal("journal-found");
         assert!((1..=5).all(|seq| push(&mut journal, &batch(seq))));
         assert_eq!(found(&folder, 99, 0), [1, 2, 3, 4, 5]);
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_written_holds_up_what_comes_behind_until_the_database_has_it() {
+    fn the_journal_refuses_batches_after_a_gap_until_the_database_has_the_gap() {
         let (folder, mut journal) = journal("journal-missed");
         let mut large = batch(2);
         let StoreOp::Put(_, value) = &mut large.ops[0] else { panic!() };
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_grows_for_ever_is_bounded() {
+    fn the_size_of_a_journal_file_is_bounded() {
         let (folder, mut journal) = journal("journal-bound");
         let value = vec![7; 1 << 20];
         let big = |seq| {
@@ -312,7 +312,7 @@ mod tests {
 
     /// After any truncation, and after any changed byte, the read batches are the first of the written batches.
     #[test]
-    fn no_wrong_record_is_read() {
+    fn a_damaged_journal_is_read_up_to_the_first_damaged_record() {
         let (folder, mut journal) = journal("journal-damaged");
         assert!((1..=6).all(|seq| push(&mut journal, &batch(seq))));
         let good = fs::read(path(&folder.0, 3)).unwrap();

@@ -200,7 +200,7 @@ mod tests {
     const MIB: u64 = 1 << 20;
 
     #[test]
-    fn a_disk_is_nearly_full_with_less_than_an_eighth_or_64_mib() {
+    fn a_disk_is_nearly_full_with_less_than_an_eighth_and_less_than_64_mib_free() {
         for (free, size, is_nearly_full) in [
             (63 * MIB, 1_000_000 * MIB, true),
             (64 * MIB, 1_000_000 * MIB, false),
@@ -214,7 +214,7 @@ mod tests {
     /// What the database could not store is logged once, and again after there was room; a tenant at its bound is
     /// logged by name.
     #[test]
-    fn who_and_what_finds_no_room_is_logged() {
+    fn failed_writes_and_tenants_over_the_quota_are_logged_once() {
         let folder = Folder::new("room");
         fs::create_dir_all(&folder.0).unwrap();
         let registry = Registry::new();
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tenant_has_its_quota_and_on_a_disk_that_is_nearly_full_its_equal_part() {
+    fn a_tenant_is_limited_by_quota_and_on_a_nearly_full_disk_by_equal_share() {
         let quota = |bytes| Quota { name: String::new(), bytes };
         let mega = |n: u64| n << 20;
         let quotas = BTreeMap::from([1, 2, 3].map(|id| (TenantId(id), quota(mega(50)))));

@@ -98,7 +98,7 @@ fn stored(store: &Store, dpid: u64) -> Vec<(u16, u64, String)> {
 }
 
 #[test]
-fn disk_and_memory_give_the_same_answers() {
+fn stores_on_disk_and_in_memory_give_the_same_results() {
     let folder = Folder::new("same");
     for store in [Store::memory().unwrap(), open(&folder.0)] {
         assert_eq!(
@@ -141,7 +141,7 @@ fn disk_and_memory_give_the_same_answers() {
 }
 
 #[test]
-fn a_load_sees_what_any_shard_pushed_before() {
+fn a_load_returns_batches_pushed_earlier_by_another_shard() {
     let folder = Folder::new("order");
     let store = open(&folder.0);
     let mut first = store.register(|_| {}).unwrap();
@@ -159,7 +159,7 @@ fn a_load_sees_what_any_shard_pushed_before() {
 }
 
 #[test]
-fn a_restart_forgets_nothing() {
+fn secret_tenant_ids_and_items_survive_a_restart() {
     let folder = Folder::new("restart");
     let (secret, ids) = {
         let store = open(&folder.0);
@@ -178,7 +178,7 @@ fn a_restart_forgets_nothing() {
 }
 
 #[test]
-fn only_weirs_user_may_read_the_state() {
+fn state_folder_and_database_are_accessible_only_to_the_owner() {
     use std::os::unix::fs::PermissionsExt;
     let folder = Folder::new("mode");
     drop(open(&folder.0));
@@ -187,7 +187,7 @@ fn only_weirs_user_may_read_the_state() {
 }
 
 #[test]
-fn batches_that_wait_are_committed_together() {
+fn waiting_batches_are_stored_in_a_single_commit() {
     let folder = Folder::new("group");
     let registry = Registry::new();
     let store = Store::open(&folder.0, Sync::default(), Arc::clone(&registry)).unwrap();
@@ -252,7 +252,7 @@ fn until(last: u64) -> Vec<(u16, u64, String)> {
 }
 
 #[test]
-fn what_only_a_journal_has_is_taken_in_at_the_next_start() {
+fn batches_found_only_in_a_journal_are_applied_at_the_next_start() {
     let folder = killed("journaled");
     let journal = fs::read(folder.0.join("journal-0")).unwrap();
     let mut taken_in = Vec::new();
@@ -274,7 +274,7 @@ fn what_only_a_journal_has_is_taken_in_at_the_next_start() {
 }
 
 #[test]
-fn of_a_journal_that_is_torn_or_damaged_the_beginning_is_taken_in() {
+fn the_valid_beginning_of_a_damaged_journal_is_applied() {
     let left = killed("torn");
     let good = fs::read(left.0.join("journal-0")).unwrap();
     let mut lasts = HashSet::new();
@@ -295,7 +295,7 @@ fn of_a_journal_that_is_torn_or_damaged_the_beginning_is_taken_in() {
 }
 
 #[test]
-fn where_all_is_to_outlast_the_machine_there_is_no_journal() {
+fn with_sync_always_no_journal_is_written() {
     let folder = Folder::new("no-journal");
     let store = Store::open(&folder.0, Sync::Always, Registry::new()).unwrap();
     let (sender, events) = mpsc::channel();
@@ -307,7 +307,7 @@ fn where_all_is_to_outlast_the_machine_there_is_no_journal() {
 }
 
 #[test]
-fn who_fills_the_queue_of_one_shard_makes_no_other_wait() {
+fn a_full_store_queue_of_a_shard_does_not_delay_another_shard() {
     let folder = Folder::new("shards");
     let store = open(&folder.0);
     let (sender, events) = mpsc::channel();
@@ -337,7 +337,7 @@ fn who_fills_the_queue_of_one_shard_makes_no_other_wait() {
 }
 
 #[test]
-fn while_it_rests_changes_wait_and_everybody_else_is_answered() {
+fn while_the_store_pauses_changes_wait_and_other_requests_are_answered() {
     let (folder, away) = (Folder::new("rests"), Folder::new("rests-away"));
     let mut database = Database::open(&folder.0, Sync::default()).unwrap();
     database.close();
@@ -374,7 +374,7 @@ fn while_it_rests_changes_wait_and_everybody_else_is_answered() {
 }
 
 #[test]
-fn a_tenant_with_more_than_its_quota_is_refused_until_it_deletes() {
+fn a_tenant_over_the_store_quota_is_full_until_stored_bytes_shrink() {
     let folder = Folder::new("quota");
     let registry = Registry::new();
     let [red, blue] = [1, 2].map(|id| registry.account(TenantId(id)));
@@ -415,7 +415,7 @@ fn a_tenant_with_more_than_its_quota_is_refused_until_it_deletes() {
 }
 
 #[test]
-fn a_damaged_file_is_set_aside_and_a_new_one_begun() {
+fn a_damaged_database_is_renamed_and_an_empty_database_is_created() {
     type Damage = (&'static str, fn(&mut Vec<u8>));
     let damages: [Damage; 5] = [
         ("not a database", |bytes| *bytes = b"hello".repeat(1_000)),
@@ -457,7 +457,7 @@ fn a_damaged_file_is_set_aside_and_a_new_one_begun() {
 /// After any changed byte either all items can be read, or the file is renamed; there are no wrong answers and no
 /// panics.
 #[test]
-fn no_flipped_byte_goes_unnoticed() {
+fn a_changed_byte_in_the_database_never_gives_wrong_items() {
     let folder = Folder::new("flipped");
     store_all(&open(&folder.0), vec![(1, (0..300).map(|i| put(1, i, "value")).collect())]);
     let file = folder.0.join("weir.redb");
@@ -480,7 +480,7 @@ fn no_flipped_byte_goes_unnoticed() {
 }
 
 #[test]
-fn another_schema_is_refused_and_left_alone() {
+fn a_database_with_another_schema_is_refused_and_not_renamed() {
     for found in [SCHEMA - 1, SCHEMA + 1] {
         let folder = Folder::new(&format!("schema-{found}"));
         drop(open(&folder.0));
@@ -502,14 +502,14 @@ fn another_schema_is_refused_and_left_alone() {
 }
 
 #[test]
-fn a_directory_that_cannot_be_made_is_an_error() {
+fn a_state_folder_that_cannot_be_created_is_an_error() {
     let error =
         Store::open(Path::new("/proc/weir"), Sync::default(), Registry::new()).err().unwrap();
     assert!(error.to_string().contains("/proc/weir"), "{error}");
 }
 
 #[test]
-fn numbers_are_given_again_only_when_all_are_taken_and_nothing_hangs_on_them() {
+fn tenant_ids_are_reused_only_when_exhausted_and_without_stored_state() {
     let known = |ids: &[(&str, u16)]| -> HashMap<String, u16> {
         ids.iter().map(|&(name, id)| (name.to_owned(), id)).collect()
     };

@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn batches_behind_one_that_failed_wait_for_it() {
+    fn later_batches_of_a_shard_wait_for_a_failed_batch() {
         let mut missing = Missing::default();
         assert!([1, 2, 3].into_iter().all(|seq| missing.is_next(7, seq)));
         [2, 3].into_iter().for_each(|seq| missing.add(7, seq));

@@ -203,7 +203,7 @@ mod tests {
     const UP: Option<PortState> = Some(PortState { is_up: true, speed: 0 });
 
     #[test]
-    fn the_newest_word_of_a_port_replaces_the_older_and_a_switch_that_went_starts_anew() {
+    fn the_newest_port_state_is_kept_and_a_disconnected_switch_starts_empty() {
         let inbox = Inbox::default();
         inbox.ports(1, Version::V1_3, vec![(1, UP)]);
         inbox.ports(1, Version::V1_3, vec![(1, None)]);
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_bounded_and_counts_what_it_leaves_out() {
+    fn the_topology_inbox_is_bounded_and_counts_dropped_news() {
         let inbox = Inbox::default();
         for _ in 0..PROBES + 3 {
             inbox.probe(1, 1, vec![0; 64]);
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_wait_waits_until_the_thread_has_rested_and_nothing_else_does() {
+    fn only_flow_changes_and_measured_rates_wait_for_the_end_of_the_pause() {
         let (inbox, now) = (Inbox::default(), Instant::now());
         let (soon, never) = (now, now + std::time::Duration::from_secs(3600));
         let change = || FlowChange { tenant: TenantId(1), number: 1, entry: None };

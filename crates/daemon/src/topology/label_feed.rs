@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_a_switchs_links_nothing_is_left_when_it_goes() {
+    fn labels_of_links_from_a_disconnected_switch_become_zero() {
         let (label_feed, red) = (LabelFeed::default(), TenantId(1));
         let label_of = |port: &str, left| LinkLabel {
             tenant: red,

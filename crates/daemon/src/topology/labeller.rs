@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_changes_the_newest_is_sent_and_no_more_than_the_bound() {
+    fn label_updates_are_rate_limited_and_the_newest_label_is_sent() {
         let (network, links) = network(1);
         let config = config::Labels {
             minimum_interval: Duration::ZERO,
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn one_who_is_sent_much_takes_nothing_from_others() {
+    fn a_tenant_with_many_labels_does_not_delay_labels_of_another_tenant() {
         let (network, links) = network(8);
         let config = config::Labels { notices: 4, ..config::Labels::default() };
         let mut labeller = Labeller::new(&config, [0; 16]);

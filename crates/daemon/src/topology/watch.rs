@@ -126,7 +126,7 @@ mod tests {
     use fabric::{Bandwidth, Dpid, PortId};
 
     #[test]
-    fn changes_that_nobody_took_are_put_together() {
+    fn unread_topology_changes_are_merged_for_a_subscriber() {
         let watch = Watch::default();
         let mut network = Network::default();
         let port = |text: &str| text.parse::<PortId>().unwrap();

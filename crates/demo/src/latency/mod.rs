@@ -256,7 +256,7 @@ mod tests {
     use super::have_arrived;
 
     #[test]
-    fn missing_messages_are_not_judged_only_where_the_generator_was_late() {
+    fn messages_missing_only_at_points_with_a_late_generator_are_not_judged() {
         const LATE: bool = true;
         for (points, expected) in [
             (&[(9, 9, false), (9, 9, LATE)][..], Some(true)),

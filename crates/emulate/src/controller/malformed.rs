@@ -59,7 +59,7 @@ mod tests {
     use openflow::{v10, v13};
 
     #[test]
-    fn all_are_whole_frames_and_most_do_not_parse() {
+    fn malformed_messages_are_whole_frames_and_at_least_six_do_not_parse() {
         for version in [Version::V1_0, Version::V1_3] {
             let messages = malformed_messages(version);
             let mut unreadable = 0;

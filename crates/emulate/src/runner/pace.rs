@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn far_moments_are_polled_for_and_near_ones_slept_then_spun_for() {
+    fn wait_uses_poll_sleep_or_spin_depending_on_the_time_to_the_deadline() {
         let now = Instant::now();
         let us = Duration::from_micros;
         assert_eq!(wait_for(now, None), Wait::Poll(None));

@@ -243,7 +243,7 @@ mod tests {
     use report::{Better, Environment, Metric, Point};
 
     #[test]
-    fn every_block_says_something_also_of_nothing() {
+    fn each_block_of_the_data_sheet_has_a_sentence_even_without_results() {
         let mut results = Results::new("evaluate all", 1, Environment::default());
         let empty = DataSheet::of(&results).page(&results);
         assert_eq!(empty.blocks.len(), 6);

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_a_limit_within_a_twentieth() {
+    fn the_search_finds_the_rate_limit_within_ten_percent() {
         for limit in [0.3, 7.0, 1_000.0, 77_777.0, 1e9] {
             let mut search = Search::new(1_000.0, 100_000.0);
             let mut trials = 1;

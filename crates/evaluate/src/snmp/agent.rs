@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn agents() {
+    fn snmp_agent_options_are_parsed_and_invalid_options_are_refused() {
         for (text, access) in [
             ("127.0.0.1:161,community=public", "v2c"),
             ("127.0.0.1:161,user=a", "v3"),
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn no_text_has_the_password() {
+    fn display_and_debug_of_an_snmp_agent_do_not_contain_the_password() {
         let agent: Agent = "127.0.0.1:161,user=a,auth=sha:secretsecret".parse().unwrap();
         assert_eq!(format!("{agent} {agent:?}"), "127.0.0.1:161 Agent(127.0.0.1:161)");
     }

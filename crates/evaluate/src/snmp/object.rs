@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn identifiers() {
+    fn object_identifiers_are_parsed_and_invalid_text_is_refused() {
         for (text, shown) in [
             (".1.3.6.1.2.1.1.3.0", Some("1.3.6.1.2.1.1.3.0")),
             ("1.3", Some("1.3")),

@@ -65,7 +65,7 @@ const UP: fn(u64, u32, u64, u32) -> Event = |a, p, b, q| Event::LinkUp(port(a, p
 const DOWN: fn(u64, u32, u64, u32) -> Event = |a, p, b, q| Event::LinkDown(port(a, p), port(b, q));
 
 #[test]
-fn links_appear_stay_and_disappear() {
+fn a_link_is_up_when_probed_and_down_after_its_lifetime() {
     let mut world = pair();
     assert_eq!(world.run(0, 10), [UP(1, 1, 2, 1), UP(2, 2, 3, 1)]);
     assert_eq!(world.discovery.peer(port(2, 1)), Some(port(1, 1)));
@@ -79,7 +79,7 @@ fn links_appear_stay_and_disappear() {
 }
 
 #[test]
-fn a_port_or_switch_that_goes_takes_its_links_along_at_once() {
+fn links_of_a_down_port_or_removed_switch_are_down_at_once() {
     let mut world = pair();
     world.run(0, 2);
     assert_eq!(world.discovery.set_port(port(2, 1), false, seconds(2)), Some(DOWN(1, 1, 2, 1)));
@@ -92,7 +92,7 @@ fn a_port_or_switch_that_goes_takes_its_links_along_at_once() {
 }
 
 #[test]
-fn one_direction_is_no_link() {
+fn probes_in_one_direction_only_make_no_link() {
     let mut world = World::new(&[(port(1, 1), port(2, 1))]);
     world.wires.clear();
     for second in 0..20 {
@@ -107,7 +107,7 @@ fn one_direction_is_no_link() {
 }
 
 #[test]
-fn what_a_host_sends_makes_no_link() {
+fn probes_sent_by_a_host_are_refused_and_make_no_link() {
     // Hosts are at ports 9: (2, 9) is not declared as an edge port, (3, 9) is declared.
     let mut world = pair();
     for (at, is_edge) in [(port(1, 9), false), (port(2, 9), false), (port(3, 9), true)] {
@@ -164,7 +164,7 @@ fn what_a_host_sends_makes_no_link() {
 const CHASSIS_LAST_BYTE: usize = 14 + 3 + 7;
 
 #[test]
-fn a_probe_counts_once() {
+fn a_replayed_probe_is_refused() {
     let mut world = World::new(&[(port(1, 1), port(2, 1)), (port(3, 1), port(4, 1))]);
     world.wires.clear();
     world.run(0, 0);
@@ -182,7 +182,7 @@ fn a_probe_counts_once() {
 }
 
 #[test]
-fn a_clock_that_is_set_back_keeps_links_and_goes_on_probing() {
+fn links_stay_up_and_probing_continues_after_the_clock_is_set_back() {
     let mut world = pair();
     world.run(1_000, 1_010);
     assert_eq!(world.run(3, 20), []);
@@ -192,7 +192,7 @@ fn a_clock_that_is_set_back_keeps_links_and_goes_on_probing() {
 }
 
 #[test]
-fn frames_cut_or_padded_anywhere_are_harmless() {
+fn truncated_probes_are_refused_and_padded_probes_are_accepted() {
     let mut world = pair();
     world.wires.clear();
     world.run(0, 0);
@@ -227,7 +227,7 @@ fn happening() -> impl Strategy<Value = Happening> {
 }
 
 #[test]
-fn a_probe_that_is_passed_on_keeps_no_link_from_being_found() {
+fn a_host_probe_forwarded_by_a_tenant_does_not_hide_a_link() {
     let (a, b, host) = (port(1, 1), port(2, 1), port(1, 9));
     // In each round the host's probe arrives before or after the wire's own probe.
     for is_first in [true, false] {
@@ -259,7 +259,7 @@ fn a_probe_that_is_passed_on_keeps_no_link_from_being_found() {
 }
 
 #[test]
-fn other_settings_keep_what_was_heard() {
+fn links_stay_up_when_the_probe_interval_and_lifetime_change() {
     let mut world = pair();
     assert_eq!(world.run(0, 3).len(), 2);
     for (interval, lifetime, from) in [(100, 350, 3), (20_000, 70_000, 10), (1_000, 3_500, 90)] {
@@ -282,7 +282,7 @@ fn other_settings_keep_what_was_heard() {
 proptest! {
     /// A port of a wire is never linked to a port other than the wire's remote end, and the events agree with `peer`.
     #[test]
-    fn hosts_never_touch_the_links_of_switches(happenings in proptest::collection::vec(happening(), 1..80)) {
+    fn hosts_cannot_link_a_switch_port_to_a_wrong_port(happenings in proptest::collection::vec(happening(), 1..80)) {
         let ports = [port(1, 1), port(2, 1), port(2, 2), port(3, 1), port(1, 9), port(3, 9)];
         let wires = [(ports[0], ports[1]), (ports[2], ports[3])];
         let mut plugged = [true; 2];

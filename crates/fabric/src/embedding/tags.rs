@@ -161,7 +161,7 @@ mod tests {
     use crate::units::{Dpid, PortNumber};
 
     #[test]
-    fn what_was_given_up_last_is_taken_last() {
+    fn a_recently_released_tag_is_taken_last() {
         let tag = |number: u16| Tag::new(number).unwrap();
         let mut tags = Tags::new(tag(10), tag(14));
         let at = |it| PortId { dpid: Dpid(it), port: PortNumber::new(1).unwrap() };

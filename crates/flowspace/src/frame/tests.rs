@@ -39,7 +39,7 @@ fn assert_checksums(name: &str, frame: &[u8]) {
 }
 
 #[test]
-fn an_edited_frame_is_the_frame_built_with_those_values() {
+fn an_edited_frame_equals_a_frame_built_with_the_new_values() {
     let data = b"weir data, odd length";
     let elsewhere = Path { ip_src: 0xc0a8_fffe, ip_dst: 0x0102_0304, ..PATH };
     check(
@@ -163,7 +163,7 @@ fn vlan_tags_have_the_values_that_were_set() {
 }
 
 #[test]
-fn mpls_takes_the_ttl_of_what_it_covers_and_gives_it_back() {
+fn push_mpls_takes_the_ip_ttl_and_copy_ttl_in_sets_the_ip_ttl() {
     let mut frame = PATH.udp(1, 2, b"x");
     set_ttl(&mut frame, 9);
     push_mpls(&mut frame, ETH_MPLS);
@@ -218,7 +218,7 @@ fn ipv6_and_sctp_checksums_are_rewritten() {
 }
 
 #[test]
-fn later_fragments_and_short_frames_keep_their_bytes() {
+fn edits_keep_later_fragments_unchanged_and_short_frames_the_same_length() {
     let mut fragment = PATH.udp(1, 2, b"data");
     fragment[20] = 0x00;
     fragment[21] = 0x10;

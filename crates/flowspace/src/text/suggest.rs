@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn distances() {
+    fn edit_distance_counts_changed_and_swapped_letters() {
         for (a, b, expected) in [
             ("", "", 0),
             ("", "abc", 3),
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn far_words_are_not_suggested() {
+    fn words_with_a_large_edit_distance_are_not_suggested() {
         let words = ["nw_src", "nw_dst", "ip"];
         assert_eq!(nearest("nw_scr", words.into_iter()), Some("nw_src"));
         assert_eq!(nearest("metadata", words.into_iter()), None);

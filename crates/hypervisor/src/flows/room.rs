@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_leads_to_16_384_rules_at_most() {
+    fn a_message_adds_at_most_16_384_rules() {
         let table = FlowTable::default();
         let room = |limit| {
             let room = table.room_for(core::iter::empty(), limit, AT_ONCE);

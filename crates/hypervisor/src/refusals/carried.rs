@@ -60,7 +60,7 @@ mod tests {
     use openflow::error::v13;
 
     #[test]
-    fn each_verdict_arrives_as_it_was() {
+    fn a_verdict_is_read_back_unchanged_from_the_error_data() {
         let code = v13::BAD_ACTION_BAD_OUT_PORT;
         for who in WHO {
             for (value, &reason) in (0x0102_0300..).zip(Reason::ALL) {

@@ -307,7 +307,7 @@ mod tests {
     use openflow::v10;
 
     #[test]
-    fn each_row_names_an_error_and_a_type_that_there_are() {
+    fn each_row_names_an_existing_error_and_message_type() {
         for (error, type_, why) in WHY {
             let mut names = openflow::error::v10::NAMES.iter().chain(openflow::error::v13::NAMES);
             assert!(names.any(|(_, name)| name == error), "{error}");
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn each_reason_says_one_thing() {
+    fn each_reason_has_a_text_without_alternatives() {
         for reason in Reason::ALL {
             assert_eq!(of_reason(*reason).is_none(), *reason == Reason::ByCode);
             of_reason(*reason).into_iter().for_each(says_one_thing);
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_said_as_far_as_its_first_bytes_go() {
+    fn a_truncated_request_is_described_as_far_as_its_bytes_allow() {
         let ip: Match = "ip,nw_src=10.1.0.0/16".parse().unwrap();
         let mut message = alloc::vec::Vec::new();
         let entry =

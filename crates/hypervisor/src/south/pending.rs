@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn an_xid_finds_its_entry_once() {
+    fn an_xid_finds_its_pending_message_once() {
         let mut pending = Pending::default();
         let xid = pending.add(entry(Awaits::Reply)).unwrap();
         assert!(pending.take(xid).is_some());
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ring_full_of_requests_takes_no_more() {
+    fn a_ring_full_of_open_requests_refuses_another_request() {
         let mut pending = Pending::default();
         for _ in 0..CAPACITY {
             pending.add(entry(Awaits::Reply)).unwrap();

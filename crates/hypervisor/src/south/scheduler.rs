@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_weights_share_equally_whatever_a_message_costs() {
+    fn equal_weights_get_equal_shares_for_different_message_costs() {
         let got = shares(&[1, 1, 1], &[1, 4, 10], 30_000);
         for g in got {
             assert!((9_900..=10_100).contains(&g), "{g}");
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tenant_that_was_away_goes_first_with_the_rest_of_its_share() {
+    fn a_tenant_that_was_idle_is_served_first_up_to_its_unused_share() {
         let mut rr = line(&[1, 1]);
         rr.activate(0);
         assert_eq!(order(&mut rr, 4), [0; 4]);
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tenant_that_was_away_for_long_has_a_burst_and_no_more() {
+    fn a_tenant_that_was_idle_for_long_gets_only_one_burst() {
         for weight in [1, 3] {
             let mut rr = line(&[1, weight]);
             rr.activate(0);
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn those_who_come_together_take_turns_from_the_first_message() {
+    fn tenants_that_become_active_together_alternate_from_the_first_message() {
         let mut rr = line(&[1, 1, 1]);
         rr.activate(0);
         order(&mut rr, 1_000);
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn falling_silent_and_returning_gains_nothing() {
+    fn a_tenant_gains_no_service_by_becoming_idle_and_active_again() {
         // Tenants 1 to 3 become idle after some messages, and return after some messages of others; tenant 0 always has
         // more.
         for (sends, waits) in [(1, 0), (1, 1), (1, 2), (2, 1), (3, 5), (8, 8), (1, 7), (20, 3)] {
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_in_line_means_no_turn() {
+    fn no_turn_is_given_without_an_active_tenant() {
         let mut rr = RoundRobin::default();
         assert_eq!(rr.turn(), None);
         rr.set_weight(3, 1);

@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_are_divided_by_weight_and_what_one_cannot_use_goes_to_others() {
+    fn tables_are_divided_by_weight_and_unusable_shares_go_to_other_tenants() {
         const MOST: u32 = 100_000;
         check(1_000, &[], &[]);
         check(1_000, &[(1, MOST)], &[1_000]);

@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stored_group_has_the_instances_that_it_had() {
+    fn a_stored_group_is_read_back_with_its_instances() {
         use TagState::{Tagged, Untagged};
         for (sorts, marker) in [
             (&[][..], 7),
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_on_the_switch_are_found_as_groups_come_change_and_go() {
+    fn physical_ids_are_found_after_groups_are_added_changed_and_removed() {
         use TagState::{Tagged, Untagged};
         let mut numbers = IdTable::default();
         let found = |numbers: &IdTable| [7, 8, 9].map(|physical| numbers.of_physical(physical));
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_get_the_instance_for_their_port_and_tag() {
+    fn packets_get_the_group_instance_for_their_ingress_port_and_tag() {
         use TagState::{Tagged, Untagged};
         let by_port = group(&[(Some(10), Untagged)]);
         let by_both = group(&[(None, Tagged), (Some(10), Untagged), (Some(10), Tagged)]);

@@ -14,7 +14,7 @@ use openflow::v13::{MultipartReply, MultipartReplyBody};
 /// Three tables write actions into the set, in turn. The switch forwards and reports as the tenant's own switch does. A
 /// group comes before an output, whichever of them is written first.
 #[test]
-fn merged_sets_forward_as_on_a_switch_of_the_tenants_own() {
+fn merged_action_sets_forward_as_on_a_dedicated_switch() {
     let sets = [
         "drop",
         "write=group:1",
@@ -55,7 +55,7 @@ fn merged_sets_forward_as_on_a_switch_of_the_tenants_own() {
 
 /// Weir must know the egress port where a set is written. The request is refused also while the port is closed.
 #[test]
-fn sets_that_may_be_merged_send_by_no_port() {
+fn output_is_refused_in_action_sets_that_may_be_merged() {
     let mut plans = two_networks();
     plans[0].shared = vec![(1, 4, 7, [2, 0, 0, 0, 0x10, 0])];
     let mut testbed = Testbed::new(Version::V1_3, plans);
@@ -97,7 +97,7 @@ fn sets_that_may_be_merged_send_by_no_port() {
 /// The metadata has exactly the lower 32 bits that the tenant writes, also where the tenant names more bits than its
 /// mask has.
 #[test]
-fn the_tenants_metadata_is_as_it_was_written() {
+fn later_tables_match_the_metadata_that_the_tenant_has_written() {
     for first in ["write=group:1", "write=controller", "clear", "clear;write=group:1"] {
         for metadata in ["", ";meta=5/ff", ";meta=ffffffff00000005/ffffffff", ";meta=ffffffff/4"] {
             let mut testbed = testbed();
@@ -123,7 +123,7 @@ fn the_tenants_metadata_is_as_it_was_written() {
 }
 
 #[test]
-fn other_bits_of_the_metadata_are_not_the_tenants_to_see_or_to_change() {
+fn a_tenant_can_neither_match_nor_write_metadata_bits_of_weir() {
     let mut testbed = testbed();
     for (words, code) in [
         ("flow add match=metadata=0x100000000/0x100000000 prio=5", "OFPBMC_BAD_MASK"),
@@ -154,7 +154,7 @@ fn other_bits_of_the_metadata_are_not_the_tenants_to_see_or_to_change() {
 }
 
 #[test]
-fn sets_are_refused_that_name_what_is_not_the_tenants() {
+fn action_sets_with_unknown_ports_or_groups_are_refused() {
     for (actions, table, expected) in [
         ("write=output:10", 0, ""),
         ("write=mod_dl_src:02.00.00.00.00.55,output:10", 0, ""),
@@ -190,7 +190,7 @@ fn sets_are_refused_that_name_what_is_not_the_tenants() {
 /// The switch refuses one of the messages: the egress group's, or that of an instance of the egress group or of the
 /// group.
 #[test]
-fn a_group_is_refused_once_with_its_exit() {
+fn a_group_and_its_egress_group_are_refused_with_one_error() {
     let mut refused = 0;
     let words = "group add id=1 buckets=strip_vlan,output:10";
     for nth in 1..9 {
@@ -213,7 +213,7 @@ fn a_group_is_refused_once_with_its_exit() {
 }
 
 #[test]
-fn exits_are_not_the_tenants_to_see_or_to_change() {
+fn a_tenant_can_neither_see_nor_change_egress_groups() {
     // 4294967041 is the number of the first egress group.
     let mut testbed = testbed();
     testbed.play(
@@ -246,7 +246,7 @@ fn exits_are_not_the_tenants_to_see_or_to_change() {
 
 /// An action list would be carried out before the metadata is written.
 #[test]
-fn a_packet_in_has_the_metadata_that_the_entry_itself_has_written() {
+fn a_packet_in_of_an_action_set_has_the_metadata_that_the_entry_writes() {
     testbed().play(
         "
         blue@1> group add id=1 type=all buckets=controller|output:10
@@ -265,7 +265,7 @@ fn a_packet_in_has_the_metadata_that_the_entry_itself_has_written() {
 
 /// Open vSwitch does the actions of the set, and its PACKET_IN does not name the entry.
 #[test]
-fn a_set_that_is_done_on_a_miss_sends_a_packet_in() {
+fn an_action_set_that_runs_on_a_table_miss_sends_a_packet_in() {
     let make = Make { runs_sets: true, ..Make::default() };
     Testbed::made([Version::V1_3; 3], two_networks(), make).play(
         "

@@ -19,7 +19,7 @@ const NARROW: &[(&str, &str, &str)] = &[
 ];
 
 #[test]
-fn the_ten_rewrites_are_allowed_inside_and_refused_outside() {
+fn each_rewrite_is_allowed_inside_the_flowspace_and_refused_outside() {
     for (space, stays, leaves) in NARROW {
         both(
             &format!("red: {space}"),
@@ -36,7 +36,7 @@ fn the_ten_rewrites_are_allowed_inside_and_refused_outside() {
 }
 
 #[test]
-fn what_counts_is_where_a_rewritten_packet_leaves() {
+fn the_flowspace_check_uses_the_packet_headers_at_the_output() {
     // On 1.3 what is applied lasts to the next table, so a list has to end inside too.
     both("red: ip,nw_src=10.1.0.0/16", "
         red> 1 flow add match=ip,nw_src=10.1.0.1 actions=output:2,mod_nw_src:10.2.0.1
@@ -53,7 +53,7 @@ fn what_counts_is_where_a_rewritten_packet_leaves() {
 
 /// The bytes behind a shim header become a VLAN tag if the shim is removed and the Ethernet type becomes that of a tag.
 #[test]
-fn no_tag_comes_to_light() {
+fn actions_that_produce_a_vlan_tag_outside_the_flowspace_are_refused() {
     for tag in ["8100", "88a8"] {
         for (space, refused) in [
             ("red: in_port=1,dl_vlan=0xffff\nred: in_port=2,dl_vlan=0xffff\nblue: dl_vlan=6", true),
@@ -95,7 +95,7 @@ fn no_tag_comes_to_light() {
 }
 
 #[test]
-fn a_header_is_pushed_with_an_ethernet_type_of_its_own() {
+fn push_and_pop_actions_with_a_wrong_ethernet_type_are_refused() {
     for actions in ["push_vlan:0800", "push_mpls:8100", "push_pbb:8100"] {
         play_on(
             Version::V1_3,
@@ -117,7 +117,7 @@ fn a_header_is_pushed_with_an_ethernet_type_of_its_own() {
 }
 
 #[test]
-fn output_is_to_the_slices_ports() {
+fn outputs_other_than_to_ports_of_the_slice_are_refused() {
     for (action, code) in [
         ("output:3", "OFPBAC_BAD_OUT_PORT"),
         ("normal", "OFPBAC_BAD_OUT_PORT"),
@@ -153,7 +153,7 @@ fn output_is_to_the_slices_ports() {
 }
 
 #[test]
-fn flood_in_a_rule_is_the_slices_ports() {
+fn flood_in_an_entry_sends_to_the_ports_of_the_slice() {
     both(
         "
         red: in_port=1
@@ -176,7 +176,7 @@ fn flood_in_a_rule_is_the_slices_ports() {
 }
 
 #[test]
-fn a_port_that_comes_is_flooded_to() {
+fn flood_sends_to_a_port_that_is_added_later() {
     both(
         "
         red: in_port=1
@@ -197,7 +197,7 @@ fn a_port_that_comes_is_flooded_to() {
 }
 
 #[test]
-fn argument_errors_are_the_hypervisors_own() {
+fn invalid_action_arguments_are_refused_by_the_hypervisor() {
     for action in ["mod_vlan_vid:4096", "mod_vlan_pcp:8", "mod_nw_tos:1"] {
         play_on(
             Version::V1_0,

@@ -39,7 +39,7 @@ fn adopted(world: &World) -> Vec<(usize, usize)> {
 }
 
 #[test]
-fn entries_are_made_of_rules_and_no_rule_changes() {
+fn adopted_rules_become_entries_and_stay_unchanged() {
     for version in VERSIONS {
         let mut world = world(version);
         let red = world.connect("red");
@@ -74,7 +74,7 @@ fn entries_are_made_of_rules_and_no_rule_changes() {
 }
 
 #[test]
-fn a_tenant_sees_and_deletes_what_was_made_of_its_rules() {
+fn a_tenant_can_read_and_delete_its_adopted_entries() {
     let script = "
         red> 1 flow add match=in_port=1 prio=5 hard=60 cookie=7 actions=output:2
         red> 2 flow add match=ip,nw_dst=10.1.0.0/16 prio=9 actions=output:1,output:2
@@ -106,7 +106,7 @@ fn a_tenant_sees_and_deletes_what_was_made_of_its_rules() {
 }
 
 #[test]
-fn what_no_entry_can_be_made_of_is_left() {
+fn rules_that_cannot_be_adopted_stay_on_the_switch() {
     for version in VERSIONS {
         let mut world = world(version);
         let (red, blue) = (world.connect("red"), world.connect("blue"));

@@ -14,7 +14,7 @@ const RULES: &str = "
 ";
 
 #[test]
-fn changes_on_top_of_a_refused_change_are_undone_with_it() {
+fn two_refused_adds_of_the_same_entry_leave_no_entry() {
     for version in VERSIONS {
         let mut world = World::new(Setup { per_second: Some(1_000), ..Setup::new(version, RULES) });
         let red = world.connect("red");
@@ -33,7 +33,7 @@ fn changes_on_top_of_a_refused_change_are_undone_with_it() {
 }
 
 #[test]
-fn an_entry_half_of_which_has_expired_can_be_changed() {
+fn an_entry_can_be_changed_after_one_of_its_two_rules_has_expired() {
     let mut world = World::new(Setup::new(Version::V1_0, RULES));
     play(
         &mut world,
@@ -62,7 +62,7 @@ fn an_entry_half_of_which_has_expired_can_be_changed() {
 
 /// The rules that a refused change left on the switch have other timeouts than the rules of the later change.
 #[test]
-fn timeouts_of_a_refused_entry_do_not_stay() {
+fn timeouts_of_a_refused_entry_do_not_stay_on_the_switch() {
     const SHORT: &str = "flow add match=ip prio=11 actions=output:1 idle=1 flags=rem";
     const LONG: &str = "flow add match=ip prio=11 actions=output:1";
     const MODIFY: &str = "flow modify match=ip prio=11 actions=output:2";
@@ -131,7 +131,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 proptest! {
     #[test]
-    fn at_rest_everybody_agrees(steps in vec(step(), 1..40), slow in any::<bool>()) {
+    fn tables_switch_and_store_agree_when_no_message_is_in_flight(steps in vec(step(), 1..40), slow in any::<bool>()) {
         for version in VERSIONS {
             let per_second = slow.then_some(1_000);
             let setup = Setup { per_second, ..Setup::new(version, RULES) };

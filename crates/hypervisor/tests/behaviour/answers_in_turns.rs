@@ -96,7 +96,7 @@ fn is_of_all(words: &str, heard: &[String]) -> bool {
 }
 
 #[test]
-fn others_are_served_between_two_turns() {
+fn other_controllers_are_served_while_a_long_reply_is_built() {
     for version in VERSIONS {
         for (text, words) in [SPACES, TWICE].into_iter().flat_map(|text| WHAT.map(|it| (text, it)))
         {
@@ -129,7 +129,7 @@ fn others_are_served_between_two_turns() {
 }
 
 #[test]
-fn what_comes_behind_is_done_behind_the_whole_answer() {
+fn requests_after_a_statistics_request_are_done_after_the_whole_reply() {
     for version in VERSIONS {
         for words in WHAT {
             let (mut world, many) = world(version, SPACES);
@@ -157,7 +157,7 @@ fn what_comes_behind_is_done_behind_the_whole_answer() {
 /// Several controllers send requests. Each controller gets its reply, and a change by one controller does not wait for
 /// all replies.
 #[test]
-fn one_answer_follows_the_other() {
+fn a_change_waits_for_the_current_long_reply_but_not_for_queued_replies() {
     for version in VERSIONS {
         let (mut world, many) = world(version, SPACES);
         let others = [world.connect("many"), world.connect("many")];
@@ -185,7 +185,7 @@ fn one_answer_follows_the_other() {
 }
 
 #[test]
-fn cached_answers_are_put_together_in_turns_too() {
+fn cached_statistics_replies_are_also_built_in_turns() {
     for version in VERSIONS {
         let text = SPACES.replace("many", "many cached=1000");
         let (mut world, many) = world(version, &text);
@@ -209,7 +209,7 @@ fn cached_answers_are_put_together_in_turns_too() {
 }
 
 #[test]
-fn nothing_is_left_of_an_answer_to_a_controller_that_has_gone() {
+fn a_long_reply_is_dropped_when_its_controller_disconnects() {
     for version in VERSIONS {
         let (mut world, many) = world(version, SPACES);
         let beside = world.connect("many");
@@ -236,7 +236,7 @@ const MEANWHILE: [&str; 5] = ["nothing", "time", "policy", "no policy", "refused
 
 proptest! {
     #[test]
-    fn each_entry_is_reported_once_whatever_happens(
+    fn a_long_reply_reports_each_entry_once_despite_events_between_turns(
         version in prop::sample::select(&VERSIONS[..]),
         meanwhile in prop::sample::select(&MEANWHILE[..]),
         words in prop::sample::select(&WHAT[..]),

@@ -175,7 +175,7 @@ fn push_vlan_escape() {
 }
 
 #[test]
-fn set_field_into_anothers_space() {
+fn set_field_into_the_flowspace_of_another_tenant() {
     both(
         ADDRESSES,
         "
@@ -192,7 +192,7 @@ fn set_field_into_anothers_space() {
 }
 
 #[test]
-fn resubmit_and_other_vendor_actions() {
+fn resubmit_and_other_vendor_actions_are_refused() {
     // 0x2320 is Nicira's number, whose actions resubmit, learn and move registers.
     both(
         PORTS,
@@ -209,7 +209,7 @@ fn resubmit_and_other_vendor_actions() {
 }
 
 #[test]
-fn port_down() {
+fn port_mod_cannot_disable_ports_of_another_tenant() {
     for version in VERSIONS {
         let mut world = World::new(Setup::new(version, PORTS));
         let red = world.connect("red");
@@ -240,7 +240,7 @@ fn generation_id_abuse() {
     );
 }
 
-/// Malformed messages of every kind get an error with their own xid, and the connection stays.
+/// A host changes each byte of a recorded link probe, or sends LLDP of its own: no tenant receives the frame.
 #[test]
 fn lldp_forging() {
     let spaces = "
@@ -291,7 +291,7 @@ fn lldp_replay_and_port_probing() {
 
 /// A host records one of Weir's own link probes, and its tenant sends the probe out of a port of another switch.
 #[test]
-fn probes_of_weirs_own_are_not_passed_on() {
+fn a_packet_out_that_produces_a_link_probe_of_weir_is_refused() {
     let probe = probe();
     let hex = |tags: &str| {
         let hex: String = probe.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -357,7 +357,7 @@ fn table_overflow_inference() {
 
 /// A switch that reads only one VLAN tag takes such a packet for a packet that is not IP.
 #[test]
-fn a_second_vlan_tag_hides_nothing() {
+fn a_second_vlan_tag_does_not_bypass_the_flowspace_check() {
     // 10.1.0.1 behind the tags 5 and 6.
     let frame = "hex:0200000000020200000000018100000581000006080045000014000000004011000\
                  00a0100010a090001";

@@ -11,7 +11,7 @@ const PORTS: &str = "
 ";
 
 #[test]
-fn slow_reader() {
+fn a_controller_that_does_not_read_loses_packet_ins_and_is_not_read() {
     for version in VERSIONS {
         let mut setup = Setup::new(version, PORTS);
         setup.settings.controller_bytes = 4_000;
@@ -48,7 +48,7 @@ fn slow_reader() {
 }
 
 #[test]
-fn oversized_lengths_and_truncated_fields() {
+fn malformed_messages_get_errors_and_the_session_continues() {
     let version = |v: Version| if v == Version::V1_0 { "01" } else { "04" };
     for v in VERSIONS {
         let byte = version(v);
@@ -84,7 +84,7 @@ fn oversized_lengths_and_truncated_fields() {
 }
 
 #[test]
-fn truncated_oxm() {
+fn a_truncated_flow_mod_gets_an_error_or_installs_one_entry() {
     let whole =
         request(Version::V1_3, 9, "flow add match=in_port=1,ip,nw_src=10.0.0.1 actions=output:2");
     for cut in 8..whole.len() {
@@ -103,7 +103,7 @@ fn truncated_oxm() {
 }
 
 #[test]
-fn replies_that_are_asked_for_and_not_read() {
+fn a_controller_with_too_many_unread_replies_is_disconnected() {
     for version in VERSIONS {
         let mut setup = Setup::new(version, PORTS);
         setup.settings.controller_bytes_limit = 40_000;
@@ -126,7 +126,7 @@ fn replies_that_are_asked_for_and_not_read() {
 }
 
 #[test]
-fn a_switch_that_does_not_report_its_ports_or_its_flows() {
+fn a_switch_that_reports_neither_ports_nor_flows_is_disconnected() {
     for version in VERSIONS {
         let mut world = World::new(Setup { by_hand: true, ..Setup::new(version, PORTS) });
         world.advance(30_000_000_000);

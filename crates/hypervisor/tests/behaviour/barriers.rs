@@ -45,7 +45,7 @@ const BY_WEIR_V13: &[&str] = &[
 ];
 
 #[test]
-fn what_comes_behind_is_answered_behind() {
+fn requests_after_a_barrier_are_answered_after_the_barrier_reply() {
     for version in VERSIONS {
         let more = BY_WEIR_V13.iter().filter(|_| version == Version::V1_3);
         for question in BY_WEIR.iter().chain(more) {
@@ -87,7 +87,7 @@ fn replies_about_groups_meters_and_ports_show_the_state_after_the_barrier() {
 
 /// Only requests that Weir answers by itself wait for the reply: the switch does the others in order.
 #[test]
-fn what_goes_to_the_switch_does_not_wait() {
+fn requests_for_the_switch_do_not_wait_for_a_barrier_reply() {
     for version in VERSIONS {
         let mut world = World::new(Setup { delay: SECOND, ..Setup::new(version, "blue: any") });
         let blue = world.connect("blue");
@@ -108,7 +108,7 @@ fn what_goes_to_the_switch_does_not_wait() {
 }
 
 #[test]
-fn statistics_before_it_are_answered_before_it_whoever_is_asked_for_them() {
+fn port_statistics_before_a_barrier_are_answered_before_the_barrier_reply() {
     for is_reported in [false, true] {
         let setup =
             Setup { policy: policy_on(hairpin_map()), ports: 6, ..Setup::new(Version::V1_3, "") };
@@ -137,7 +137,7 @@ fn statistics_before_it_are_answered_before_it_whoever_is_asked_for_them() {
 /// A barrier has no body. The switch would refuse a longer one, and Weir would not know whether the earlier requests
 /// are done.
 #[test]
-fn one_that_is_too_long_is_refused() {
+fn barrier_features_and_config_requests_with_a_body_are_refused() {
     for version in VERSIONS {
         let mut world = World::new(Setup::new(version, "blue: any"));
         let blue = world.connect("blue");
@@ -156,7 +156,7 @@ fn one_that_is_too_long_is_refused() {
 
 /// The switch does not answer a barrier. Weir sends another barrier to learn what the first one would have shown.
 #[test]
-fn one_that_is_not_answered_leaves_nothing_open() {
+fn an_unanswered_barrier_gets_an_error_and_does_not_block_later_requests() {
     for version in VERSIONS {
         let mut world = World::new(Setup::new(version, "blue: in_port=1\nred: in_port=2"));
         let (blue, red) = (world.connect("blue"), world.connect("red"));
@@ -180,7 +180,7 @@ fn one_that_is_not_answered_leaves_nothing_open() {
 /// If the switch refuses a part of a change, Weir restores the state before the change. An earlier reply would show a
 /// wrong state.
 #[test]
-fn what_is_taken_back_is_back() {
+fn a_refused_change_is_undone_before_the_barrier_reply() {
     let all = ["in_port", "output:10|output:11"];
     for (buckets, nth) in all.iter().flat_map(|it| (1..8).map(move |nth| (it, nth))) {
         for change in [
@@ -220,7 +220,7 @@ fn what_is_taken_back_is_back() {
 
 /// The barrier is answered also beside another controller of the tenant whose changes are all refused.
 #[test]
-fn it_does_not_wait_for_what_others_have_refused() {
+fn a_barrier_does_not_wait_for_refused_changes_of_another_controller() {
     let setup =
         Setup { policy: policy_on(hairpin_map()), ports: 6, ..Setup::new(Version::V1_3, "") };
     let mut world = World::new(Setup { per_second: Some(1_000), ..setup });

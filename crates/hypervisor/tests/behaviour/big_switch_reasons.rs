@@ -30,7 +30,7 @@ fn refused(testbed: &mut Testbed, words: &str) -> (RefusedBy, Option<u64>, Reaso
 }
 
 #[test]
-fn what_weir_refuses_on_a_member_is_recorded_with_the_members_reason() {
+fn a_refusal_by_weir_on_a_member_is_recorded_with_member_and_reason() {
     let port_9 = "an action sends to port 9, which is not the tenant's";
     let flow_mod = "flow add match=ip prio=5 actions=output:9";
     let packet_out = format!("out in_port=3 actions=output:9 {PACKET}");
@@ -54,7 +54,7 @@ fn what_weir_refuses_on_a_member_is_recorded_with_the_members_reason() {
 
 /// Only the store of one member has no room.
 #[test]
-fn what_one_member_alone_refuses_is_recorded_with_this_member() {
+fn a_refusal_by_the_full_store_of_one_member_is_recorded_with_this_member() {
     let requests = [
         (Version::V1_0, "flow add match=ip prio=5 actions=output:4"),
         (Version::V1_3, "flow add match=ip prio=5 actions=output:4"),
@@ -72,7 +72,7 @@ fn what_one_member_alone_refuses_is_recorded_with_this_member() {
 }
 
 #[test]
-fn what_the_physical_switch_of_a_member_refuses_is_recorded_as_its_refusal() {
+fn a_refusal_by_a_physical_switch_is_recorded_with_member_and_error() {
     let flow_mod = "flow add match=ip prio=5 actions=output:4";
     let packet_out = &format!("out in_port=3 actions=output:3 {PACKET}");
     let requests: [(Version, u8, ErrorCode, &str, &str); 6] = [

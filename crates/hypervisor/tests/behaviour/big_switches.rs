@@ -7,7 +7,7 @@ use crate::support::networks::both_say;
 use crate::support::*;
 
 #[test]
-fn it_has_all_ports_and_one_datapath_id() {
+fn a_big_switch_has_the_ports_of_all_members_and_one_datapath_id() {
     both_versions(plans()).play(
         "
         [1.0] only red@1> features -> FEATURES a1 tables=1 ports=1 2 3 4
@@ -18,7 +18,7 @@ fn it_has_all_ports_and_one_datapath_id() {
 }
 
 #[test]
-fn an_entrys_counts_are_those_of_all_members() {
+fn entry_counters_are_sums_over_all_members() {
     both_versions(plans()).play(
         "
         red@1> flow add match=ip prio=5 actions=output:4
@@ -33,7 +33,7 @@ fn an_entrys_counts_are_those_of_all_members() {
 }
 
 #[test]
-fn all_members_are_asked_for_what_is_wanted() {
+fn async_settings_hold_on_all_members_and_after_a_reconnection() {
     testbed(Version::V1_3).play(
         "
         red@1> flow add match=ip prio=5 actions=dec_ttl,output:4
@@ -51,7 +51,7 @@ fn all_members_are_asked_for_what_is_wanted() {
 }
 
 #[test]
-fn a_barrier_is_answered_once_and_behind_what_came_before() {
+fn a_barrier_to_a_big_switch_gets_one_reply() {
     both_versions(plans()).play(
         "
         red@1> barrier -> BARRIER_REPLY
@@ -60,7 +60,7 @@ fn a_barrier_is_answered_once_and_behind_what_came_before() {
 }
 
 #[test]
-fn what_a_member_refuses_is_refused_once_and_stands_nowhere() {
+fn an_entry_refused_by_a_member_gets_one_error_and_is_on_no_member() {
     both_versions(plans()).play(
         "
         note
@@ -72,7 +72,7 @@ fn what_a_member_refuses_is_refused_once_and_stands_nowhere() {
 }
 
 #[test]
-fn a_deleted_entry_has_one_flow_removed_with_the_counters_of_all_members() {
+fn a_deleted_entry_gets_one_flow_removed_with_counters_of_all_members() {
     both_versions(plans()).play(
         "
         red@1> flow add match=ip prio=5 actions=output:4 flags=rem cookie=77
@@ -84,7 +84,7 @@ fn a_deleted_entry_has_one_flow_removed_with_the_counters_of_all_members() {
 }
 
 #[test]
-fn an_entry_is_idle_when_it_is_on_all_members() {
+fn an_idle_timeout_expires_only_when_the_entry_is_idle_on_all_members() {
     // One member has packets, the others have none: the entry lives on all.
     let packets = "
         wait 2
@@ -102,7 +102,7 @@ fn an_entry_is_idle_when_it_is_on_all_members() {
 }
 
 #[test]
-fn an_entry_whose_time_is_over_ends_once() {
+fn an_expired_hard_timeout_sends_one_flow_removed() {
     both_versions(plans()).play(
         "
         red@1> flow add match=ip prio=5 actions=output:4 hard=3 flags=rem
@@ -117,7 +117,7 @@ fn an_entry_whose_time_is_over_ends_once() {
 }
 
 #[test]
-fn a_lost_members_ports_are_down_and_it_is_filled_when_it_comes_back() {
+fn ports_of_a_lost_member_are_down_and_a_reconnected_member_gets_all_entries() {
     both_versions(plans()).play(
         "
         red@1> flow add match=in_port=1 prio=5 actions=output:2
@@ -138,7 +138,7 @@ fn a_lost_members_ports_are_down_and_it_is_filled_when_it_comes_back() {
 /// The member gets a group after all groups that the group sends to or watches, whatever their numbers are. Groups are
 /// deleted in the reverse order.
 #[test]
-fn a_member_that_was_away_is_given_groups_in_order() {
+fn a_reconnected_member_gets_groups_in_order_of_their_references() {
     let two = ["group add id=1 type=ff buckets=1@drop", "group add id=2 buckets=output:4"];
     let sends = "group modify id=1 type=ff buckets=1@group:2";
     let watches = "group modify id=1 type=ff buckets=g2@output:4";
@@ -173,7 +173,7 @@ fn a_member_that_was_away_is_given_groups_in_order() {
 
 /// Also groups that watch each other. No order puts each of them after the groups that it names.
 #[test]
-fn a_member_that_was_away_is_given_groups_that_name_each_other() {
+fn a_reconnected_member_gets_groups_that_refer_to_each_other() {
     let one = "group add id=1 type=ff buckets=4@output:4";
     let two = "group add id=2 type=ff buckets=g1@output:4";
     let three = "group add id=3 type=ff buckets=g2@output:2|g1@output:4";
@@ -235,7 +235,7 @@ fn a_member_that_was_away_is_given_groups_that_name_each_other() {
 }
 
 #[test]
-fn a_packet_out_leaves_by_any_members_port() {
+fn a_packet_out_can_leave_by_ports_of_all_members() {
     both_versions(plans()).play(
         "
         red@1> out in_port=controller actions=output:1 data=10.0.0.1>10.0.0.2 -> red@1:1
@@ -248,7 +248,7 @@ fn a_packet_out_leaves_by_any_members_port() {
 
 /// The configuration of a port holds for packets from all members.
 #[test]
-fn a_port_is_configured_on_all_members() {
+fn a_port_mod_holds_for_packets_from_all_members() {
     for version in VERSIONS {
         let mut testbed = testbed(version);
         say(&mut testbed, "flow add match=ip prio=5 actions=all");
@@ -271,7 +271,7 @@ fn a_port_is_configured_on_all_members() {
 }
 
 #[test]
-fn a_member_that_was_away_gets_the_configuration_of_its_ports() {
+fn a_reconnected_member_gets_the_port_configuration() {
     both_versions(plans()).play(
         "
         red@1> flow add match=ip prio=5 actions=all
@@ -292,7 +292,7 @@ fn a_member_that_was_away_gets_the_configuration_of_its_ports() {
 }
 
 #[test]
-fn a_port_mod_that_cannot_be_is_refused_once() {
+fn an_invalid_port_mod_gets_one_error() {
     both_versions(plans()).play(
         "
         note
@@ -307,7 +307,7 @@ fn a_port_mod_that_cannot_be_is_refused_once() {
 
 /// The counters of a group or a meter are the sums over its members, for each bucket and each band.
 #[test]
-fn groups_and_meters_are_counted_on_all_members() {
+fn group_and_meter_counters_are_sums_over_all_members() {
     testbed(Version::V1_3).play(
         "
         red@1> group add id=1 type=all buckets=output:4|mod_nw_dst:10.0.0.9,output:4
@@ -331,7 +331,7 @@ fn groups_and_meters_are_counted_on_all_members() {
 /// One of the physical switches has no room: the others restore their state before the change, and the controller gets
 /// one error.
 #[test]
-fn what_one_member_alone_refuses_is_taken_back_on_the_others() {
+fn a_change_refused_by_one_member_is_undone_on_the_other_members() {
     // Once it has room it is as if nothing had been asked.
     for member in [1, 2, 3] {
         both_versions(plans()).play(&format!(
@@ -362,7 +362,7 @@ fn what_one_member_alone_refuses_is_taken_back_on_the_others() {
 }
 
 #[test]
-fn a_restart_of_the_front_changes_nothing_on_the_members() {
+fn a_restart_of_the_front_leaves_the_members_unchanged() {
     both_versions(plans()).play(
         "
         red@1> flow add match=ip prio=5 actions=all cookie=77
@@ -392,7 +392,7 @@ fn a_restart_of_the_front_changes_nothing_on_the_members() {
 }
 
 #[test]
-fn a_member_that_is_lost_while_it_is_asked_is_not_waited_for() {
+fn an_idle_timeout_check_does_not_wait_for_a_lost_member() {
     for version in VERSIONS {
         let mut testbed = testbed(version);
         say(&mut testbed, "flow add match=ip prio=5 actions=output:2 idle=4 flags=rem");
@@ -413,7 +413,7 @@ fn a_member_that_is_lost_while_it_is_asked_is_not_waited_for() {
 
 /// Also an entry for a port that does not exist for some time.
 #[test]
-fn an_entry_ends_that_no_packet_can_come_to() {
+fn an_entry_for_an_ingress_port_without_a_link_times_out() {
     both_versions(vec![shared_ports::big_plan(0)]).play(
         "
         only cut red 2:10-3:10
@@ -429,7 +429,7 @@ fn an_entry_ends_that_no_packet_can_come_to() {
 
 /// The members answer in any order, not in the order of the requests.
 #[test]
-fn it_takes_more_than_a_window_of_changes() {
+fn a_big_switch_accepts_more_changes_at_once_than_one_window() {
     for version in VERSIONS {
         let mut testbed = testbed(version);
         let add = |at| format!("flow add match=ip,nw_src=10.0.1.{at} prio=5 actions=output:4");
@@ -445,7 +445,7 @@ fn it_takes_more_than_a_window_of_changes() {
 /// The tenant has a form of link labels. The ports of its big switch have no labels, as the ports of its other virtual
 /// switches have none.
 #[test]
-fn its_ports_have_no_labels() {
+fn ports_of_a_big_switch_have_no_link_labels() {
     use hypervisor::policy::LabelForm;
     for version in VERSIONS {
         let plan = Plan { edges: vec![(1, 1, 1), (2, 1, 2)], big: vec![1, 2], ..Plan::default() };

@@ -7,7 +7,7 @@ use emulate::Fault::RefuseOnce;
 use proptest::prelude::*;
 
 #[test]
-fn an_entry_that_is_refused_twice_stands_nowhere() {
+fn an_entry_with_two_refused_changes_is_on_no_member() {
     let add = "flow add match=ip prio=5 actions=output:9";
     for version in VERSIONS {
         for second in [add, "flow modify_strict match=ip prio=5 actions=output:9"] {
@@ -34,7 +34,7 @@ fn an_entry_that_is_refused_twice_stands_nowhere() {
 }
 
 #[test]
-fn an_entry_goes_back_to_what_was_before_all_that_was_refused() {
+fn an_entry_is_restored_to_the_state_before_two_refused_changes() {
     for version in VERSIONS {
         for member in [1, 2, 3] {
             let mut testbed = testbed(version);
@@ -53,7 +53,7 @@ fn an_entry_goes_back_to_what_was_before_all_that_was_refused() {
 }
 
 #[test]
-fn an_entry_that_is_deleted_behind_a_refused_change_stays_deleted() {
+fn an_entry_deleted_after_a_refused_change_stays_deleted() {
     for version in VERSIONS {
         let mut testbed = testbed(version);
         let before = everything(&testbed);
@@ -70,7 +70,7 @@ fn an_entry_that_is_deleted_behind_a_refused_change_stays_deleted() {
 }
 
 #[test]
-fn a_group_is_what_the_last_change_made_it_that_was_not_refused() {
+fn a_group_has_the_buckets_of_the_last_accepted_change() {
     let four = "group add id=1 buckets=output:4";
     let (bad, three) = ("group modify id=1 buckets=output:9", "group modify id=1 buckets=output:3");
     for (changes, to) in [(vec![bad, three], 3), (vec![three, bad], 3), (vec![bad, bad], 4)] {
@@ -84,7 +84,7 @@ fn a_group_is_what_the_last_change_made_it_that_was_not_refused() {
 }
 
 #[test]
-fn a_group_that_is_refused_and_changed_stands_nowhere() {
+fn a_refused_group_with_a_later_modification_is_on_no_member() {
     for member in [1, 2, 3] {
         let mut testbed = testbed(Version::V1_3);
         testbed.plant(member, vec![RefuseOnce { nth: 1 }]);
@@ -98,7 +98,7 @@ fn a_group_that_is_refused_and_changed_stands_nowhere() {
 }
 
 #[test]
-fn ports_are_configured_by_no_change_that_is_refused() {
+fn a_refused_port_mod_does_not_configure_the_port() {
     for version in VERSIONS {
         let bad = "port_mod port=4 config=1 mask=1 mac=02:00:00:00:00:09";
         let also_bad = "port_mod port=4 config=0x20 mask=0x20 mac=02:00:00:00:00:09";
@@ -129,7 +129,7 @@ fn ports_are_configured_by_no_change_that_is_refused() {
 /// A member refuses a change while the front is disconnected. The change is removed as usual, and the next front sends
 /// it again.
 #[test]
-fn what_is_refused_while_the_front_is_away_stands_on_all_members_or_none() {
+fn an_entry_refused_while_the_front_restarts_is_later_on_all_members() {
     for version in VERSIONS {
         for member in [1, 2, 3] {
             let mut testbed = testbed(version);
@@ -150,7 +150,7 @@ fn what_is_refused_while_the_front_is_away_stands_on_all_members_or_none() {
 
 /// A member that does not report its state in time is asked again.
 #[test]
-fn a_front_comes_back_though_a_member_was_silent() {
+fn a_front_restarts_although_a_member_does_not_answer_in_time() {
     for version in VERSIONS {
         let mut testbed = testbed(version);
         let words = "flow add match=ip prio=5 actions=output:4";
@@ -160,7 +160,7 @@ fn a_front_comes_back_though_a_member_was_silent() {
 }
 
 #[test]
-fn a_group_that_is_refused_while_the_front_is_away_stands_on_all_members_or_none() {
+fn a_group_refused_while_the_front_restarts_is_later_on_all_members() {
     for member in [1, 2, 3] {
         let mut testbed = testbed(Version::V1_3);
         testbed.plant(member, vec![RefuseOnce { nth: 1 }]);
@@ -171,7 +171,7 @@ fn a_group_that_is_refused_while_the_front_is_away_stands_on_all_members_or_none
 
 /// The xids of the new connection are those of the old one.
 #[test]
-fn what_was_refused_on_the_fronts_old_connection_is_no_answer_on_the_new_one() {
+fn errors_for_the_old_session_of_the_front_are_not_sent_to_the_new_session() {
     for version in VERSIONS {
         let mut testbed = testbed(version);
         say(&mut testbed, "flow add match=ip prio=5 actions=output:4");
@@ -186,7 +186,7 @@ fn what_was_refused_on_the_fronts_old_connection_is_no_answer_on_the_new_one() {
 
 /// The entry is removed from all members, and its controller is notified.
 #[test]
-fn an_entry_that_a_member_does_not_take_back_ends_on_all() {
+fn a_failed_restoration_on_one_member_removes_the_entry_from_all_members() {
     for version in VERSIONS {
         for (refuses, keeps) in [(1, 2), (1, 3), (2, 3), (3, 2)] {
             let mut testbed = testbed(version);
@@ -209,7 +209,7 @@ fn an_entry_that_a_member_does_not_take_back_ends_on_all() {
 
 /// Each removed change costs one barrier per member, however many barriers of the front wait for it.
 #[test]
-fn what_is_refused_costs_no_more_with_many_barriers_on_their_way() {
+fn refused_changes_need_few_barriers_when_many_barriers_are_in_flight() {
     for (version, barrier) in [(Version::V1_0, 18), (Version::V1_3, 20)] {
         let mut testbed = testbed(version);
         let adds: Vec<String> = (0..200)
@@ -286,14 +286,14 @@ const GROUP: &[&str] = &[
 
 proptest! {
     #[test]
-    fn members_agree_on_entries(bursts in bursts(ENTRY)) {
+    fn members_agree_on_entries_after_refusals(bursts in bursts(ENTRY)) {
         for version in VERSIONS {
             agrees(version, &bursts)?;
         }
     }
 
     #[test]
-    fn members_agree_on_groups(bursts in bursts(GROUP)) {
+    fn members_agree_on_groups_after_refusals(bursts in bursts(GROUP)) {
         agrees(Version::V1_3, &bursts)?;
     }
 }

@@ -24,7 +24,7 @@ fn on_the_way_back(version: Version) -> Testbed {
 }
 
 #[test]
-fn what_is_added_before_a_way_back_is_refused_stands() {
+fn an_entry_added_before_a_restoration_is_refused_stays_installed() {
     for version in VERSIONS {
         let mut testbed = on_the_way_back(version);
         testbed.hand_to_members(0, 1, 12, "flow add match=ip prio=5 actions=output:2 flags=rem");
@@ -41,7 +41,7 @@ fn what_is_added_before_a_way_back_is_refused_stands() {
 }
 
 #[test]
-fn what_was_before_both_comes_back_if_that_is_refused_as_well() {
+fn the_entry_before_two_refused_changes_is_restored_or_reported_as_removed() {
     for version in VERSIONS {
         let mut testbed = on_the_way_back(version);
         testbed.plant(3, vec![RefuseOnce { nth: 3 }]);
@@ -56,7 +56,7 @@ fn what_was_before_both_comes_back_if_that_is_refused_as_well() {
 }
 
 #[test]
-fn an_entry_ends_with_its_group_though_it_has_just_come() {
+fn an_entry_in_flight_is_removed_when_its_group_is_deleted() {
     let mut testbed = testbed(Version::V1_3);
     let nothing = everything(&testbed);
     say(&mut testbed, "group add id=1 buckets=output:3");
@@ -71,7 +71,7 @@ fn an_entry_ends_with_its_group_though_it_has_just_come() {
 /// A member refuses the deletion of a group. The group stays, and its entry, which the other members have deleted,
 /// stays too.
 #[test]
-fn an_entry_stays_with_its_group_if_a_member_refuses_that_they_go() {
+fn an_entry_stays_if_a_member_refuses_the_deletion_of_its_group() {
     let mut testbed = testbed(Version::V1_3);
     testbed.plant(1, vec![RefuseOnce { nth: 3 }]);
     let group = "group add id=1 buckets=output:3";
@@ -91,7 +91,7 @@ fn an_entry_stays_with_its_group_if_a_member_refuses_that_they_go() {
 /// group, it also lacks the groups and entries that use this group. It gets all of them when another member has refused
 /// the same change.
 #[test]
-fn a_member_that_comes_amid_a_change_has_what_is_left() {
+fn a_member_that_reconnects_during_a_refused_change_gets_the_old_group() {
     for others_are_first in [false, true] {
         let mut testbed = testbed(Version::V1_3);
         testbed.lose(0, 1, 1);
@@ -119,7 +119,7 @@ fn a_member_that_comes_amid_a_change_has_what_is_left() {
 /// The end of the earlier entry of the same match and priority is reported before the new entry is installed, and does
 /// not end the new entry.
 #[test]
-fn what_is_added_behind_one_that_ends_stands() {
+fn an_entry_added_while_the_same_entry_ends_is_on_all_members_or_none() {
     for version in VERSIONS {
         let mut testbed = testbed(version);
         let nothing = everything(&testbed);
@@ -143,7 +143,7 @@ fn what_is_added_behind_one_that_ends_stands() {
 
 /// A member whose tables are full when it returns lacks an entry, whatever happens to the entry later.
 #[test]
-fn what_a_member_refuses_when_it_comes_stays_on_the_others() {
+fn an_entry_refused_by_a_reconnected_member_stays_on_the_other_members() {
     for version in VERSIONS {
         let mut testbed = testbed(version);
         say(&mut testbed, "flow add match=ip prio=5 idle=4 actions=output:4 flags=rem");
@@ -175,7 +175,7 @@ fn what_a_member_refuses_when_it_comes_stays_on_the_others() {
 /// The only member that can receive packets of the entry lacks the entry. The entry is idle when the other members
 /// report so.
 #[test]
-fn an_entry_that_the_member_of_its_port_refuses_ends() {
+fn an_entry_refused_by_the_member_of_its_ingress_port_times_out() {
     for version in VERSIONS {
         let mut testbed = testbed(version);
         say(&mut testbed, "flow add match=in_port=1,ip prio=5 idle=4 actions=output:4 flags=rem");
@@ -197,7 +197,7 @@ fn an_entry_that_the_member_of_its_port_refuses_ends() {
 /// The member holds the old rules of an entry. It refuses the new rules, because it has refused the group that they
 /// use.
 #[test]
-fn an_entry_that_a_member_holds_is_brought_again_with_the_group_that_it_lacks() {
+fn a_member_that_refused_a_group_gets_the_group_and_its_entry_again() {
     let mut testbed = testbed(Version::V1_3);
     say(&mut testbed, "flow add match=ip prio=5 actions=output:1");
     testbed.plant(1, vec![RefuseOnce { nth: 1 }]);
@@ -312,7 +312,7 @@ proptest! {
     /// Whatever the members refuse, and whenever, all members agree with the controller's view, or the controller is
     /// notified that its entry has ended.
     #[test]
-    fn members_that_answer_when_they_like_agree(
+    fn members_that_answer_in_any_order_agree_on_entries(
         bursts in prop::collection::vec((steps(), refusals()), 1..4),
     ) {
         for version in VERSIONS {
@@ -354,7 +354,7 @@ proptest! {
 
     /// The same for groups whose restoration is accepted: packets go where the replies say.
     #[test]
-    fn members_that_answer_when_they_like_agree_on_groups(
+    fn members_that_answer_in_any_order_agree_on_groups(
         bursts in prop::collection::vec((group_steps(), 1_u64..4, 1_u32..4), 1..4),
     ) {
         let version = Version::V1_3;

@@ -19,7 +19,7 @@ const REFUSED: &str = "flow modify match=ip actions=output:9";
 
 /// While one member has packets of the entry, the entry forwards on the other members.
 #[test]
-fn an_entry_lives_on_while_changes_of_it_are_refused() {
+fn refused_changes_do_not_affect_the_idle_timeout_of_an_entry() {
     for version in VERSIONS {
         let mut testbed = Testbed::new(version, vec![plan()]);
         say(&mut testbed, "flow add match=ip prio=5 actions=output:4 idle=2 flags=rem");
@@ -43,7 +43,7 @@ fn an_entry_lives_on_while_changes_of_it_are_refused() {
 
 /// Also if a change of the entry was in flight when its timeout expired.
 #[test]
-fn an_entry_whose_time_was_over_does_not_come_back_with_a_refused_change() {
+fn an_expired_entry_does_not_return_after_a_refused_change() {
     for version in VERSIONS {
         for timeout in ["idle=2", "hard=2"] {
             for is_before in [false, true] {
@@ -70,7 +70,7 @@ fn an_entry_whose_time_was_over_does_not_come_back_with_a_refused_change() {
 
 /// A packet that a modification releases is forwarded, also where the rule is idle and will be installed again.
 #[test]
-fn a_change_releases_a_packet_where_the_entry_is_idle() {
+fn a_modification_releases_a_buffered_packet_where_the_entry_is_idle() {
     for version in VERSIONS {
         let mut testbed = Testbed::with_buffers(version, vec![plan()], 8);
         say(&mut testbed, "flow add prio=1 actions=controller:40");

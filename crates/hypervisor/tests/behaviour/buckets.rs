@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 /// Every packet meets group 1, which adds a VLAN tag to the frame or removes one. Frames that have a tag are included.
 /// A frame without a tag gets one with the given VLAN id.
 #[test]
-fn the_tenants_tag_travels_under_the_links() {
+fn the_vlan_tag_of_a_tenant_is_kept_under_the_link_tag() {
     for (buckets, tags) in [
         ("push_vlan:8100,mod_vlan_vid:7,output:10", "+"),
         ("mod_nw_dst:10.0.0.2,push_vlan:8100,mod_vlan_vid:7,mod_vlan_pcp:3,output:11", "+"),
@@ -43,7 +43,7 @@ fn the_tenants_tag_travels_under_the_links() {
 
 /// One egress group serves all groups and sets that need it, and has as many instances as they need.
 #[test]
-fn exits_are_made_once_and_only_where_they_are_needed() {
+fn egress_groups_are_created_once_and_only_where_needed() {
     let mut testbed = testbed();
     for (words, groups) in [
         // An edge port needs no tag, so there is room for the tenant's.
@@ -68,7 +68,7 @@ fn exits_are_made_once_and_only_where_they_are_needed() {
 }
 
 #[test]
-fn references_to_exits_are_not_reported() {
+fn group_statistics_show_no_references_by_egress_groups() {
     let mut testbed = testbed();
     both_say(&mut testbed, BLUE, 1, "group add id=1 type=all buckets=flood|strip_vlan,output:10");
     both_say(&mut testbed, BLUE, 1, "group add id=2 buckets=flood");
@@ -82,7 +82,7 @@ fn references_to_exits_are_not_reported() {
 
 /// FLOOD leaves out the port that the controller names as the ingress port.
 #[test]
-fn what_controllers_send_is_flooded_but_to_where_it_is_said_to_come_from() {
+fn flood_of_a_packet_out_leaves_out_the_named_ingress_port() {
     testbed().play(
         "
         blue@1> group add id=1 type=all buckets=flood|mod_vlan_vid:7,in_port
@@ -98,7 +98,7 @@ fn what_controllers_send_is_flooded_but_to_where_it_is_said_to_come_from() {
 }
 
 #[test]
-fn a_group_is_refused_once_with_its_exits() {
+fn a_group_and_its_egress_groups_are_refused_with_one_error() {
     for (words, messages) in [
         // Two egress groups, and the group itself, each in three forms.
         ("group add id=3 type=all buckets=flood|push_vlan:8100,output:10", 3 + 3 + 3),
@@ -146,7 +146,7 @@ fn refuse_one(words: &str, nth: u32) -> bool {
 
 /// A group and an entry that uses the group are sent together, and the switch refuses the egress group.
 #[test]
-fn what_uses_a_group_goes_with_it_when_an_exit_is_refused() {
+fn an_entry_and_its_group_are_refused_when_an_egress_group_is_refused() {
     testbed().play(
         "
         note
@@ -160,7 +160,7 @@ fn what_uses_a_group_goes_with_it_when_an_exit_is_refused() {
 }
 
 #[test]
-fn a_switch_that_does_not_chain_groups_refuses_what_needs_it() {
+fn buckets_with_egress_groups_are_refused_without_group_chaining() {
     testbed().play(
         "
         refuses 1 chains
@@ -180,7 +180,7 @@ fn a_switch_that_does_not_chain_groups_refuses_what_needs_it() {
 
 /// Groups and their egress groups follow links that move, are removed and return, and the configuration of ports.
 #[test]
-fn groups_with_exits_follow_the_network() {
+fn groups_with_egress_groups_follow_links_and_port_configuration() {
     let mut testbed = testbed();
     for words in [
         "group add id=1 type=all buckets=flood|push_vlan:8100,mod_vlan_vid:7,output:10",
@@ -214,7 +214,7 @@ fn groups_with_exits_follow_the_network() {
 
 /// On a big switch a port may be on another member. The egress group's buckets send to such a port by a tunnel.
 #[test]
-fn buckets_send_to_ports_of_other_members() {
+fn buckets_of_a_big_switch_send_to_ports_of_other_members() {
     let mut testbed = Testbed::new(Version::V1_3, networks::big_networks());
     let words = "group add id=1 type=all buckets=flood|push_vlan:8100,mod_vlan_vid:7,output:11|\
                  strip_vlan,output:1|mod_vlan_vid:6,in_port";
@@ -234,7 +234,7 @@ fn buckets_send_to_ports_of_other_members() {
 
 /// A bucket that writes the address of a host names the receiver of its packets. No other tenant's host gets them.
 #[test]
-fn buckets_send_to_the_tenants_hosts_at_a_shared_edge_port() {
+fn buckets_send_only_to_hosts_of_the_tenant_at_a_shared_edge_port() {
     let host = |n: u8| [2, 0, 0, 0, 0x10, n];
     let plan = |n: u8| Plan {
         edges: vec![(1, u32::from(n) + 1, 1)],

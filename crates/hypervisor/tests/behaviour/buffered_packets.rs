@@ -11,7 +11,7 @@ const BY_ADDRESS: &str = "
 ";
 
 #[test]
-fn a_number_that_the_switch_gives_out_again_is_the_last_ones_alone() {
+fn a_reused_buffer_id_belongs_only_to_the_tenant_of_the_last_packet() {
     for version in [Version::V1_0, Version::V1_3] {
         let mut world = World::new(Setup { configure: |_| {}, ..Setup::new(version, BY_ADDRESS) });
         let (red, blue) = (world.connect("red"), world.connect("blue"));
@@ -52,7 +52,7 @@ fn waits(version: Version, release: &str, is_taken: bool) -> (Vec<String>, Vec<S
 }
 
 #[test]
-fn what_waits_for_its_turn_does_not_release_a_later_packet() {
+fn a_delayed_request_does_not_release_a_later_packet_with_the_same_buffer_id() {
     for version in [Version::V1_0, Version::V1_3] {
         for (release, expected) in [
             (
@@ -97,7 +97,7 @@ fn released(switch: u64, change: &str) -> Vec<(usize, u64, u32)> {
 }
 
 #[test]
-fn in_a_network_of_1_3_a_change_releases_a_packet_as_it_came() {
+fn a_flow_mod_releases_a_packet_at_its_ingress_port_in_a_network_on_1_3() {
     let to_the_far_host = vec![(1, 2, 1)];
     for (switch, change, reached) in [
         (1, "modify match=in_port=1 actions=drop", vec![]),

@@ -10,25 +10,25 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn networks_forward_as_the_tenants_own_would_v13(case in cases(Version::V1_3, 0.3)) {
+    fn networks_forward_like_dedicated_switches_v13(case in cases(Version::V1_3, 0.3)) {
         agrees(Version::V1_3, &local(two_networks()), &case)?;
     }
 
     #[test]
-    fn networks_forward_as_the_tenants_own_would_v10(case in cases(Version::V1_0, 0.3)) {
+    fn networks_forward_like_dedicated_switches_v10(case in cases(Version::V1_0, 0.3)) {
         agrees(Version::V1_0, &local(two_networks()), &case)?;
     }
 
     /// With any addresses in rules and packets.
     #[test]
-    fn strange_addresses_are_forwarded_as_the_tenants_own_would_v13(
+    fn networks_forward_any_addresses_like_dedicated_switches_v13(
         case in strange_cases(Version::V1_3)
     ) {
         agrees(Version::V1_3, &local(two_networks()), &case)?;
     }
 
     #[test]
-    fn strange_addresses_are_forwarded_as_the_tenants_own_would_v10(
+    fn networks_forward_any_addresses_like_dedicated_switches_v10(
         case in strange_cases(Version::V1_0)
     ) {
         agrees(Version::V1_0, &local(two_networks()), &case)?;
@@ -36,12 +36,12 @@ proptest! {
 
     /// The same for big switches: several physical switches are one switch to the tenant.
     #[test]
-    fn big_switches_forward_as_the_tenants_own_would_v13(case in cases(Version::V1_3, 0.3)) {
+    fn big_switches_forward_like_dedicated_switches_v13(case in cases(Version::V1_3, 0.3)) {
         agrees(Version::V1_3, &local(big_networks()), &case)?;
     }
 
     #[test]
-    fn big_switches_forward_as_the_tenants_own_would_v10(case in cases(Version::V1_0, 0.3)) {
+    fn big_switches_forward_like_dedicated_switches_v10(case in cases(Version::V1_0, 0.3)) {
         agrees(Version::V1_0, &local(big_networks()), &case)?;
     }
 }

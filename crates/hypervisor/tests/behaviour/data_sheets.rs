@@ -78,7 +78,7 @@ fn flood(version: Version, sheet: Option<Sheet>, words: fn(usize) -> String) -> 
 }
 
 #[test]
-fn a_hostile_tenant_is_held_to_its_share_of_the_switch_whatever_it_mixes() {
+fn a_hostile_tenant_gets_only_its_share_for_any_mixture_of_messages() {
     for version in VERSIONS {
         for words in [words, packet_outs] {
             let (done, longest) = flood(version, Some(sheet()), words);
@@ -95,7 +95,7 @@ fn a_hostile_tenant_is_held_to_its_share_of_the_switch_whatever_it_mixes() {
 }
 
 #[test]
-fn one_class_alone_has_its_share_of_its_own_rate() {
+fn a_tenant_gets_its_share_of_the_safe_rate_of_one_message_class() {
     for version in VERSIONS {
         let mut sheet = sheet();
         sheet.classes.insert(MessageClass::PacketOut, Measured { cost: 1, ..measured(40.0) });
@@ -114,7 +114,7 @@ fn one_class_alone_has_its_share_of_its_own_rate() {
 }
 
 #[test]
-fn the_operators_limit_goes_before_the_sheets() {
+fn the_rate_limit_of_the_operator_overrides_the_data_sheet() {
     for version in VERSIONS {
         let mut setup = Setup::new(version, SPACES);
         setup.policy.any_sheet = Some(Arc::new(sheet()));
@@ -142,7 +142,7 @@ fn the_operators_limit_goes_before_the_sheets() {
 }
 
 #[test]
-fn of_the_sheets_table_and_the_switchs_the_smaller_counts() {
+fn the_smaller_table_size_of_data_sheet_and_switch_is_used() {
     for version in VERSIONS {
         for (says, sheet_says, rules, by) in [
             (1_000, 400, 400, SaidBy::Sheet),
@@ -169,7 +169,7 @@ fn of_the_sheets_table_and_the_switchs_the_smaller_counts() {
 }
 
 #[test]
-fn a_sheet_of_another_switch_is_not_used_and_that_is_said() {
+fn a_data_sheet_of_another_switch_is_reported_and_not_used() {
     for version in VERSIONS {
         let other = || Sheet {
             description: Some(["Weir".into(), "emulated switch".into(), "of old".into()]),
@@ -200,7 +200,7 @@ fn a_sheet_of_another_switch_is_not_used_and_that_is_said() {
 }
 
 #[test]
-fn a_switch_that_is_connected_when_its_sheet_comes_is_asked_what_it_is() {
+fn a_connected_switch_is_asked_for_its_description_when_a_sheet_is_added() {
     for version in VERSIONS {
         let mut world = with_sheet(version, None);
         assert_eq!(world.core.description(), None, "nobody had to know");
@@ -214,7 +214,7 @@ fn a_switch_that_is_connected_when_its_sheet_comes_is_asked_what_it_is() {
 }
 
 #[test]
-fn a_switch_that_does_not_describe_itself_has_the_sheet_of_its_datapath_id_alone() {
+fn a_sheet_without_a_description_is_used_only_for_its_datapath_id() {
     for version in VERSIONS {
         for (dpid, holds) in [(DPID, true), (DPID + 1, false)] {
             let mut setup = Setup::new(version, SPACES);
@@ -253,7 +253,7 @@ fn race(version: Version, sheet: Option<Sheet>) -> (usize, usize) {
 }
 
 #[test]
-fn what_is_slow_by_the_sheet_costs_more_of_a_turn() {
+fn messages_with_a_high_cost_in_the_data_sheet_are_served_less_often() {
     for version in VERSIONS {
         let mut sheet = sheet();
         // A PACKET_OUT takes ten times as long as a barrier. Neither is near its rate.

@@ -16,7 +16,7 @@ const RED: u64 = 0x5745_0001_0000_0000;
 const FLOW_MOD: u8 = 14;
 
 #[test]
-fn a_barrier_is_answered_when_everything_before_it_is_done() {
+fn a_barrier_waits_only_for_earlier_requests_of_the_same_tenant() {
     for version in VERSIONS {
         let mut world = World::new(Setup { per_second: Some(1_000), ..Setup::new(version, TWO) });
         let (red, blue) = (world.connect("red"), world.connect("blue"));
@@ -45,7 +45,7 @@ fn a_barrier_is_answered_when_everything_before_it_is_done() {
 }
 
 #[test]
-fn an_error_comes_before_the_barrier_reply() {
+fn an_error_is_sent_before_the_barrier_reply() {
     for version in VERSIONS {
         let mut world = World::new(Setup { per_second: Some(1_000), ..Setup::new(version, TWO) });
         let red = world.connect("red");
@@ -60,7 +60,7 @@ fn an_error_comes_before_the_barrier_reply() {
 }
 
 #[test]
-fn an_error_carries_the_tenants_own_bytes() {
+fn an_error_contains_the_original_bytes_of_the_request() {
     for version in VERSIONS {
         let mut world = World::new(Setup::new(version, TWO));
         let red = world.connect("red");
@@ -74,7 +74,7 @@ fn an_error_carries_the_tenants_own_bytes() {
 }
 
 #[test]
-fn a_change_is_sent_once_it_is_safe_and_order_is_kept() {
+fn requests_are_sent_in_order_and_only_after_the_change_is_stored() {
     for version in VERSIONS {
         let mut world = World::new(Setup { store_at_once: false, ..Setup::new(version, TWO) });
         let (red, blue) = (world.connect("red"), world.connect("blue"));
@@ -95,7 +95,7 @@ fn a_change_is_sent_once_it_is_safe_and_order_is_kept() {
 }
 
 #[test]
-fn a_policy_change_sends_nothing_that_the_store_lacks() {
+fn a_policy_change_sends_no_rule_before_the_entry_is_stored() {
     for version in VERSIONS {
         let mut world = World::new(Setup { store_at_once: false, ..Setup::new(version, TWO) });
         let red = world.connect("red");
@@ -121,7 +121,7 @@ fn a_policy_change_sends_nothing_that_the_store_lacks() {
 }
 
 #[test]
-fn an_entry_that_cannot_follow_is_reported_as_removed() {
+fn an_entry_that_cannot_follow_a_policy_change_is_reported_as_removed() {
     for version in VERSIONS {
         let mut world = World::new(Setup::new(version, TWO));
         let red = world.connect("red");
@@ -143,7 +143,7 @@ fn an_entry_that_cannot_follow_is_reported_as_removed() {
 }
 
 #[test]
-fn a_reconnected_switch_is_mended_and_not_wiped() {
+fn reconciliation_changes_only_missing_and_surplus_rules_after_a_reconnection() {
     for version in VERSIONS {
         let mut world = World::new(Setup::new(version, TWO));
         let red = world.connect("red");
@@ -201,7 +201,7 @@ fn a_reconnected_switch_is_mended_and_not_wiped() {
 }
 
 #[test]
-fn what_reconciling_removes_says_nothing_of_what_comes_after() {
+fn a_deletion_by_reconciliation_does_not_affect_a_rule_installed_later() {
     for version in VERSIONS {
         let mut world = World::new(Setup { delay: 5_000_000, ..Setup::new(version, TWO) });
         let red = world.connect("red");
@@ -223,7 +223,7 @@ fn what_reconciling_removes_says_nothing_of_what_comes_after() {
 }
 
 #[test]
-fn an_unchanged_switch_is_left_alone() {
+fn an_unchanged_switch_gets_no_flow_mod_after_a_reconnection() {
     for version in VERSIONS {
         let mut world = World::new(Setup::new(version, TWO));
         let red = world.connect("red");
@@ -241,7 +241,7 @@ fn an_unchanged_switch_is_left_alone() {
 }
 
 #[test]
-fn after_a_restart_numbers_are_not_given_twice() {
+fn entry_numbers_are_not_reused_after_a_reconnection() {
     for version in VERSIONS {
         let mut world = World::new(Setup::new(version, TWO));
         let red = world.connect("red");
@@ -261,7 +261,7 @@ fn after_a_restart_numbers_are_not_given_twice() {
 }
 
 #[test]
-fn a_tenant_that_goes_takes_its_entries_along() {
+fn entries_of_a_removed_tenant_are_deleted() {
     for version in VERSIONS {
         let mut world = World::new(Setup::new(version, TWO));
         let (red, blue) = (world.tenant("red"), world.tenant("blue"));
@@ -291,7 +291,7 @@ fn a_tenant_that_goes_takes_its_entries_along() {
 }
 
 #[test]
-fn entries_follow_the_flowspace() {
+fn entries_are_adapted_when_the_flowspace_changes() {
     both(
         TWO,
         "

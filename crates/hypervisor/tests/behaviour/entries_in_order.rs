@@ -33,7 +33,7 @@ fn left_of(entry: &str, refused: &[&str], change: &str) -> [bool; 2] {
 /// The switch refuses the deletion of a group, so the entry that went with the group is there again. Later requests of
 /// the controller apply to this entry.
 #[test]
-fn what_did_not_go_is_changed_by_what_came_after() {
+fn an_entry_kept_by_a_refused_group_deletion_is_changed_by_later_requests() {
     for (change, left) in [
         ("flow delete", [false, false]),
         ("flow delete_strict prio=7", [false, false]),
@@ -49,7 +49,7 @@ fn what_did_not_go_is_changed_by_what_came_after() {
 /// The switch refuses a change to the group, so the entry is there again as it was before. Later requests apply to this
 /// entry.
 #[test]
-fn what_stands_again_is_changed_by_what_came_after() {
+fn an_entry_restored_after_a_refused_change_is_changed_by_later_requests() {
     for (change, left) in [
         ("flow delete", [false, false]),
         ("flow delete_strict prio=7", [false, false]),
@@ -67,7 +67,7 @@ fn what_stands_again_is_changed_by_what_came_after() {
 
 /// The restored entries have room. Meanwhile no other entry takes this room.
 #[test]
-fn entries_that_stand_again_are_no_more_than_there_may_be() {
+fn restored_entries_do_not_exceed_the_limit_of_the_tenant() {
     let (mut world, blue) = slow("blue flows=2: any");
     say(&mut world, blue, "flow add match=in_port=1 prio=1 actions=output:1");
     say(&mut world, blue, "flow add match=in_port=2 prio=2 actions=output:1");
@@ -86,7 +86,7 @@ fn entries_that_stand_again_are_no_more_than_there_may_be() {
 
 /// The restored entries have room also if they are more rules than their replacement.
 #[test]
-fn what_comes_back_has_room_on_the_switch() {
+fn rules_of_a_restored_entry_keep_their_room_on_the_switch() {
     for change in ["flow add prio=7 actions=drop", "flow modify_strict prio=7 actions=drop"] {
         let mut policy = policy_on(hairpin_map());
         policy.tenants[1].limits.entries = 3;
@@ -111,7 +111,7 @@ fn what_comes_back_has_room_on_the_switch() {
 /// The switch deletes the entries that output to a port as they are on the switch. Weir deletes them from the tenant's
 /// table as they are after the changes in flight.
 #[test]
-fn what_is_deleted_for_where_it_sends_is_the_same_on_the_switch() {
+fn an_entry_with_a_refused_modification_stays_after_a_delete_by_out_port() {
     let (mut world, blue) = slow("blue flows=2: any");
     for round in 0..5 {
         say(&mut world, blue, &format!("flow add match=in_port={round} prio=1 actions=output:2"));
@@ -127,7 +127,7 @@ fn what_is_deleted_for_where_it_sends_is_the_same_on_the_switch() {
 
 /// The requests of a controller are done though the controller has disconnected.
 #[test]
-fn what_waits_is_done_without_its_controller() {
+fn waiting_requests_are_done_after_their_controller_disconnects() {
     let (mut world, blue) = slow("blue: any");
     say(&mut world, blue, "flow add prio=7 actions=group:1");
     say(&mut world, blue, "flow add prio=8 actions=output:2");
@@ -140,7 +140,7 @@ fn what_waits_is_done_without_its_controller() {
 
 /// Requests of a later connection are done after the requests of an earlier connection.
 #[test]
-fn what_waits_is_done_before_what_comes_by_another_connection() {
+fn waiting_requests_are_done_before_requests_of_a_later_connection() {
     for version in VERSIONS {
         let mut world =
             World::new(Setup { per_second: Some(1_000), ..Setup::new(version, "blue: any") });
@@ -159,7 +159,7 @@ fn what_waits_is_done_before_what_comes_by_another_connection() {
 
 /// The request is also done when the tenant's rate limit delays it.
 #[test]
-fn what_waits_for_its_tenants_rate_is_done() {
+fn requests_delayed_by_the_rate_limit_of_the_tenant_are_done() {
     let (mut world, blue) = slow("blue flow_mod=10/1: any");
     say(&mut world, blue, "flow add prio=7 actions=group:1");
     world.advance(2_000_000_000);
@@ -177,7 +177,7 @@ fn what_waits_for_its_tenants_rate_is_done() {
 
 /// The switch has refused to delete a group. So a FLOW_REMOVED for an entry that uses the group is news.
 #[test]
-fn an_entry_that_stayed_with_its_group_has_a_flow_removed_when_it_ends() {
+fn an_entry_kept_by_a_refused_group_deletion_sends_flow_removed_at_its_end() {
     let (mut world, blue) = slow("blue: any");
     say(&mut world, blue, "flow add prio=7 actions=group:1 flags=rem");
     world.switch.switch_mut().plant(vec![Fault::RefuseOnce { nth: 1 }]);

@@ -37,7 +37,7 @@ const UNPLACED: [&str; 3] =
     ["prio=5 match=in_port=10", "prio=6 match=in_port=10,dl_vlan=9", "prio=65535 match=in_port=1"];
 
 #[test]
-fn they_end_when_their_time_is_over() {
+fn entries_without_rules_end_when_a_timeout_expires() {
     for version in VERSIONS {
         for (times, end, reason) in [
             ("idle=1 hard=3", 1, "IDLE_TIMEOUT"),
@@ -72,7 +72,7 @@ fn they_end_when_their_time_is_over() {
 }
 
 #[test]
-fn they_stay_if_they_have_no_timeouts() {
+fn entries_without_rules_and_without_timeouts_stay() {
     for version in VERSIONS {
         testbed(version).play(
             "
@@ -90,7 +90,7 @@ fn they_stay_if_they_have_no_timeouts() {
 /// A modification does not lengthen the timeouts. An entry that is added again, or after the other one, has its full
 /// timeouts.
 #[test]
-fn they_begin_anew_when_they_are_added_again() {
+fn timeouts_of_an_entry_without_rules_restart_when_the_entry_is_added_again() {
     let rule = "flow add match=in_port=10 prio=5 idle=4 flags=rem cookie=7 actions=output:2";
     for version in VERSIONS {
         testbed(version).play(&format!(
@@ -119,7 +119,7 @@ fn they_begin_anew_when_they_are_added_again() {
 
 /// The hard timeout runs whether the entries have rules or not.
 #[test]
-fn they_end_in_time_when_their_link_loses_and_finds_its_way() {
+fn the_hard_timeout_continues_while_the_link_of_the_entry_has_no_path() {
     // The time that is left of a timeout is rounded up to seconds.
     both_versions(two_networks()).play(
         "
@@ -142,7 +142,7 @@ fn they_end_in_time_when_their_link_loses_and_finds_its_way() {
 
 /// After a restart the timeouts start again, because no component has kept the elapsed time.
 #[test]
-fn they_end_after_a_restart() {
+fn timeouts_of_an_entry_without_rules_start_again_after_a_restart() {
     let mut testbed = testbed(Version::V1_0);
     testbed.play(
         "
@@ -162,7 +162,7 @@ fn they_end_after_a_restart() {
 
 /// The rules on a member that receives no packet of the entry may time out. The entry stays.
 #[test]
-fn they_are_copies_of_entries_of_big_switches() {
+fn an_entry_of_a_big_switch_stays_while_one_member_receives_packets() {
     for version in VERSIONS {
         for (times, port) in
             ["idle=2", "idle=2 hard=9"].into_iter().flat_map(|it| [(it, 1), (it, 10)])
@@ -193,7 +193,7 @@ fn they_are_copies_of_entries_of_big_switches() {
 
 /// Weir examines such entries again and again until a change of all of them is confirmed, which may take long.
 #[test]
-fn many_whose_time_is_over_while_they_change_keep_nobody_waiting() {
+fn many_expired_entries_in_an_unconfirmed_change_use_little_processor_time() {
     let mut setup = Setup::new(Version::V1_0, "red own=1+2: -");
     let map = Arc::make_mut(setup.policy.maps.get_mut(&DPID).unwrap());
     let ports = map.members.values_mut().flat_map(|member| member.ports.get_mut(&2));

@@ -17,7 +17,7 @@ fn wire(tag: &str) -> Vec<u8> {
 
 /// The tenant's switch in a network behaves as a switch of its own.
 #[test]
-fn a_match_of_one_packet_is_above_all_others() {
+fn an_entry_without_wildcards_has_the_highest_priority_in_a_network() {
     for (name, tag) in TAGS {
         let exact = format!("full=1 match=in_port=1,{tag},{ONE_PACKET}");
         let packet = format!("red@1:1> {name}{ONE_FRAME}");
@@ -49,7 +49,7 @@ const BY_ADDRESS: &str = "
 ";
 
 #[test]
-fn a_match_of_one_packet_stays_when_the_switch_connects_again() {
+fn an_entry_without_wildcards_stays_when_the_switch_reconnects() {
     for (name, tag) in TAGS {
         for timeouts in ["", "hard=1000", "idle=1000"] {
             let mut world = World::new(Setup::new(Version::V1_0, BY_ADDRESS));
@@ -78,7 +78,7 @@ fn a_match_of_one_packet_stays_when_the_switch_connects_again() {
 
 /// Earlier versions stored the priority that the tenant wrote.
 #[test]
-fn a_record_of_another_priority_is_of_the_highest() {
+fn stored_entries_without_wildcards_get_the_highest_priority() {
     for (_, tag) in TAGS {
         let mut world = World::new(Setup::new(Version::V1_0, BY_ADDRESS));
         let red = world.connect("red");
@@ -102,7 +102,7 @@ fn a_record_of_another_priority_is_of_the_highest() {
 
 /// On a big switch each member holds the entry. A frame with a VLAN tag does not cross to the other member.
 #[test]
-fn a_match_of_one_packet_is_above_all_others_of_a_big_switch() {
+fn an_entry_without_wildcards_has_the_highest_priority_on_a_big_switch() {
     let plan = Plan {
         edges: vec![(1, 1, 1), (1, 2, 2), (2, 1, 3), (1, 3, 4)],
         big: vec![1, 2],
@@ -132,7 +132,7 @@ const BY_PORT: &str = "
 /// In a slice, Weir adds the port to the match. The rule then has no wildcards, so it is above the entries that the
 /// tenant has above it.
 #[test]
-fn what_becomes_a_match_of_one_packet_is_above_all_others() {
+fn a_slice_entry_with_a_rule_without_wildcards_has_the_highest_priority() {
     let mut world = World::new(Setup::new(Version::V1_0, BY_PORT));
     let red = world.connect("red");
     world.say(red, 1, &format!("flow add prio=1 match={} actions=output:2", but_for_the_port()));
@@ -145,7 +145,7 @@ fn what_becomes_a_match_of_one_packet_is_above_all_others() {
 }
 
 #[test]
-fn what_becomes_a_match_of_one_packet_stays_when_the_switch_connects_again() {
+fn a_slice_entry_with_a_rule_without_wildcards_stays_after_a_reconnect() {
     for timeouts in ["", "hard=1000", "idle=1000"] {
         let mut world = World::new(Setup::new(Version::V1_0, BY_PORT));
         let red = world.connect("red");
@@ -166,7 +166,7 @@ fn what_becomes_a_match_of_one_packet_stays_when_the_switch_connects_again() {
 
 /// The switch can hold only one of the two rules, whatever their priorities.
 #[test]
-fn what_becomes_one_match_of_one_packet_is_refused() {
+fn a_second_entry_with_the_same_rule_without_wildcards_is_refused() {
     let all = but_for_the_port();
     let exact = format!("in_port=1,{all}");
     for (first, second) in [(&all, &all), (&all, &exact), (&exact, &all)] {

@@ -161,7 +161,7 @@ fn check_served_singly(load: Load, burst: u64) {
 /// A switch with a bucket of 17 tokens, which fills at 8,000 per second. If the limit of messages in flight fitted a
 /// full bucket, the flood would queue at the switch as soon as the bucket is empty.
 #[test]
-fn a_light_tenant_is_served_beside_a_flood_by_a_switch_with_a_bucket() {
+fn light_tenant_latency_stays_low_beside_a_flood_on_a_token_bucket_switch() {
     for load in [Load::PortStats, Load::PacketOut, Load::Barrier] {
         for version in VERSIONS {
             check(Case { version, load, delay: 30_000, burst: 1, bucket: 17 }, 17 * SERVICE);
@@ -170,30 +170,30 @@ fn a_light_tenant_is_served_beside_a_flood_by_a_switch_with_a_bucket() {
 }
 
 #[test]
-fn a_light_tenants_questions_are_answered_beside_a_flood() {
+fn port_statistics_latency_of_a_light_tenant_stays_low_beside_a_flood() {
     check_served_singly(Load::PortStats, 1);
 }
 
 #[test]
-fn a_light_tenants_packets_are_sent_beside_a_flood() {
+fn packet_out_latency_of_a_light_tenant_stays_low_beside_a_flood() {
     check_served_singly(Load::PacketOut, 1);
 }
 
 #[test]
-fn a_light_tenants_barriers_are_answered_beside_a_flood() {
+fn barrier_latency_of_a_light_tenant_stays_low_beside_a_flood() {
     check_served_singly(Load::Barrier, 1);
 }
 
 /// Requests that arrive together, for instance after the tenant or the machine has paused for some milliseconds.
 #[test]
-fn requests_of_a_light_tenant_that_come_together_are_answered_as_if_alone() {
+fn burst_latency_of_a_light_tenant_stays_low_beside_a_flood() {
     for load in [Load::PortStats, Load::PacketOut] {
         check_served_singly(load, 8);
     }
 }
 
 #[test]
-fn service_is_by_weight_and_back_pressure_is_no_loss() {
+fn packet_outs_are_sent_by_tenant_weight_and_back_pressure_loses_no_message() {
     for version in VERSIONS {
         let mut setup = Setup::new(
             version,
@@ -226,7 +226,7 @@ fn service_is_by_weight_and_back_pressure_is_no_loss() {
 }
 
 #[test]
-fn a_rate_limit_delays_and_does_not_leak() {
+fn the_packet_out_rate_limit_delays_messages_and_loses_no_message() {
     for version in VERSIONS {
         let mut world = World::new(Setup::new(version, "red packet_out=100/10: any"));
         let red = world.connect("red");

@@ -16,7 +16,7 @@ const RULES: &str = "
 ";
 
 #[test]
-fn an_entry_is_confined_to_the_tenants_space() {
+fn a_wildcard_entry_matches_only_packets_of_the_tenants_flowspace() {
     both(
         TWO,
         "
@@ -34,7 +34,7 @@ fn an_entry_is_confined_to_the_tenants_space() {
 }
 
 #[test]
-fn an_entry_over_anothers_packets_is_refused_or_selects_nothing() {
+fn an_entry_for_packets_of_another_tenant_is_refused_or_matches_no_packet() {
     both(
         TWO,
         "
@@ -50,7 +50,7 @@ fn an_entry_over_anothers_packets_is_refused_or_selects_nothing() {
 }
 
 #[test]
-fn prefixes_are_cut_to_the_longer_one() {
+fn the_longer_prefix_of_entry_and_flowspace_is_installed() {
     play_on(Version::V1_0, TWO, "
         red> 1 flow add match=ip,nw_src=10.0.0.0/8 prio=1 actions=output:2
         red> 2 flow add match=ip,nw_src=10.1.5.0/24 prio=2 actions=output:3
@@ -62,7 +62,7 @@ fn prefixes_are_cut_to_the_longer_one() {
 }
 
 #[test]
-fn a_wide_entry_is_one_entry_for_its_tenant() {
+fn an_entry_with_several_rules_is_reported_as_one_entry_to_the_tenant() {
     both(
         RULES,
         "
@@ -85,7 +85,7 @@ fn a_wide_entry_is_one_entry_for_its_tenant() {
 }
 
 #[test]
-fn expanded_entries_expire_as_one() {
+fn an_entry_with_several_rules_expires_with_one_flow_removed() {
     both(
         RULES,
         "
@@ -105,7 +105,7 @@ fn expanded_entries_expire_as_one() {
 }
 
 #[test]
-fn wildcard_rules_of_many_tenants_stay_theirs() {
+fn wildcard_entries_of_many_tenants_need_one_rule_each() {
     let policy: String = (1..=20).map(|n| format!("t{n}x: ip,nw_src=10.{n}.0.0/16\n")).collect();
     for version in VERSIONS {
         let mut world = World::new(Setup::new(version, &policy));
@@ -144,7 +144,7 @@ fn modify_and_delete_reach_the_tenants_own_entries_only() {
 }
 
 #[test]
-fn strict_commands_mean_match_and_priority() {
+fn strict_commands_change_only_the_entry_with_equal_match_and_priority() {
     both(
         TWO,
         "
@@ -160,7 +160,7 @@ fn strict_commands_mean_match_and_priority() {
 }
 
 #[test]
-fn delete_can_ask_for_an_output_port() {
+fn delete_and_flow_statistics_can_select_by_output_port() {
     both(
         TWO,
         "
@@ -176,7 +176,7 @@ fn delete_can_ask_for_an_output_port() {
 }
 
 #[test]
-fn modify_adds_on_1_0_what_it_does_not_find() {
+fn modify_without_a_matching_entry_adds_an_entry_only_on_1_0() {
     both(
         TWO,
         "
@@ -188,7 +188,7 @@ fn modify_adds_on_1_0_what_it_does_not_find() {
 }
 
 #[test]
-fn an_equal_entry_is_replaced() {
+fn an_add_with_equal_match_and_priority_replaces_the_entry() {
     both(
         TWO,
         "
@@ -220,7 +220,7 @@ fn overlap_is_checked_against_the_tenants_own_entries() {
 
 /// One entry of the tenant may be several rules on the switch. The entries of other tenants do not count.
 #[test]
-fn what_entries_take_on_the_switch_is_limited() {
+fn the_number_of_rules_of_a_tenant_on_the_switch_is_limited() {
     play_on(
         Version::V1_0,
         "
@@ -252,7 +252,7 @@ fn what_entries_take_on_the_switch_is_limited() {
 }
 
 #[test]
-fn the_limit_holds_and_nothing_leaks() {
+fn refused_replaced_and_removed_entries_do_not_count_toward_the_limit() {
     both(
         "
         red flows=2: ip,nw_src=10.1.0.0/16
@@ -285,7 +285,7 @@ fn the_limit_holds_and_nothing_leaks() {
 }
 
 #[test]
-fn a_switch_that_refuses_costs_the_tenant_nothing_and_is_one_error() {
+fn an_entry_with_a_refused_rule_is_removed_with_one_error() {
     for version in VERSIONS {
         let mut world = World::new(Setup::new(version, RULES));
         let red = world.connect("red");
@@ -313,7 +313,7 @@ fn a_switch_that_refuses_costs_the_tenant_nothing_and_is_one_error() {
 }
 
 #[test]
-fn a_refused_replacement_leaves_what_was_there() {
+fn the_old_entry_stays_when_the_switch_refuses_the_replacement() {
     for version in VERSIONS {
         let mut world = World::new(Setup::new(version, TWO));
         let red = world.connect("red");
@@ -342,7 +342,7 @@ fn cookies_of_tenants_do_not_collide() {
 }
 
 #[test]
-fn commands_and_flags_that_do_not_exist_are_refused() {
+fn unknown_commands_and_emergency_flags_are_refused() {
     both(
         TWO,
         "
@@ -360,7 +360,7 @@ fn commands_and_flags_that_do_not_exist_are_refused() {
 }
 
 #[test]
-fn a_deletion_carries_a_buffer_id_that_means_nothing() {
+fn the_buffer_id_of_a_delete_is_ignored() {
     both(
         TWO,
         "

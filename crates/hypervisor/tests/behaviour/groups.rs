@@ -8,7 +8,7 @@ use crate::support::*;
 use emulate::Fault;
 
 #[test]
-fn each_kind_sends_into_links_on_one_port_from_each_of_them() {
+fn every_group_type_forwards_between_two_links_on_one_physical_port() {
     for (kind, buckets) in [
         ("all", "output:10|output:11|output:1|in_port"),
         ("all", "mod_nw_dst:10.0.0.2,output:11|drop|output:10"),
@@ -45,7 +45,7 @@ fn each_kind_sends_into_links_on_one_port_from_each_of_them() {
 }
 
 #[test]
-fn a_group_that_meets_no_crowded_port_is_one_on_the_switch() {
+fn only_groups_that_use_a_hairpin_port_have_several_instances() {
     let mut testbed = testbed();
     for (words, groups) in [
         ("group add id=1 type=all buckets=output:1|controller", 1),
@@ -71,7 +71,7 @@ fn a_group_that_meets_no_crowded_port_is_one_on_the_switch() {
 /// Entries that use a group, directly or through another group, follow when the group gets more instances or needs
 /// fewer.
 #[test]
-fn entries_follow_a_group_that_is_modified() {
+fn entries_are_updated_when_a_modified_group_needs_other_instances() {
     let mut testbed = testbed();
     for words in [
         "group add id=1 type=all buckets=output:1",
@@ -113,7 +113,7 @@ fn entries_follow_a_group_that_is_modified() {
 }
 
 #[test]
-fn what_controllers_send_goes_by_the_copy_for_where_it_is_said_to_come_from() {
+fn a_packet_out_uses_the_group_instance_for_the_in_port() {
     testbed().play(
         "
         blue@1> group add id=1 type=all buckets=output:10|output:11|output:1|in_port
@@ -127,7 +127,7 @@ fn what_controllers_send_goes_by_the_copy_for_where_it_is_said_to_come_from() {
 
 /// Also where the whole action set is carried out at once, and where a group has several instances on the switch.
 #[test]
-fn an_entry_names_a_group_once() {
+fn an_entry_that_names_a_group_twice_is_refused() {
     let mut testbed = testbed();
     testbed.play(
         "
@@ -160,7 +160,7 @@ fn loops_of_groups_are_refused() {
 /// An entry that needs one rule per ingress port may have the same rule as an entry that matches on the port. A switch
 /// may use either, so Weir accepts both. When the first entry ends, the other entry owns the rule.
 #[test]
-fn entries_that_become_one_are_both_taken() {
+fn two_entries_with_an_equal_rule_are_both_accepted() {
     for last in ["flow add prio=5 actions=output:11", "flow add prio=5 actions=group:1"] {
         let mut testbed = testbed();
         both_say(&mut testbed, BLUE, 1, "group add id=1 buckets=output:1");
@@ -178,7 +178,7 @@ fn entries_that_become_one_are_both_taken() {
 }
 
 #[test]
-fn one_copy_refused_is_the_whole_group_refused() {
+fn a_group_change_is_undone_when_the_switch_refuses_one_message_of_the_change() {
     for (words, messages) in [
         ("group add id=3 type=all buckets=output:10|output:11", 3),
         ("group modify id=1 type=all buckets=output:10|output:11", 9),
@@ -226,7 +226,7 @@ fn refuse_one(words: &str, nth: u32) -> bool {
 }
 
 #[test]
-fn copies_come_and_go_as_ports_become_crowded_and_cease_to_be() {
+fn group_instances_are_added_and_removed_together_with_the_hairpin_port() {
     let mut testbed = testbed();
     for words in [
         "group add id=1 type=all buckets=output:10|output:1",
@@ -266,7 +266,7 @@ fn copies_come_and_go_as_ports_become_crowded_and_cease_to_be() {
 }
 
 #[test]
-fn references_are_counted_as_the_tenant_made_them() {
+fn the_reference_count_of_a_group_counts_the_tenants_own_references() {
     let mut testbed = testbed();
     both_say(&mut testbed, BLUE, 1, "group add id=1 buckets=output:10");
     both_say(&mut testbed, BLUE, 1, "group add id=2 buckets=group:1|output:1");
@@ -277,7 +277,7 @@ fn references_are_counted_as_the_tenant_made_them() {
 
 /// On a big switch each member has its own instances of a group.
 #[test]
-fn members_of_a_big_switch_have_copies_of_their_own() {
+fn each_member_of_a_big_switch_has_its_own_group_instances() {
     Testbed::new(Version::V1_3, networks::big_networks()).play(
         "
         red@1> group add id=1 type=all buckets=output:10|output:11|output:1|in_port

@@ -203,13 +203,13 @@ fn configs() -> Vec<ProptestConfig> {
 /// After any changes, refusals and port events, the switch holds the rules and groups of the tables when no message is
 /// in flight, in each form. Each group number belongs to one group. A new connection changes nothing.
 #[test]
-fn at_rest_everybody_agrees_on_groups() {
+fn tables_switch_and_store_agree_on_groups_when_no_message_is_in_flight() {
     all_agree(linked, step);
 }
 
 /// Also where groups have forms for hosts.
 #[test]
-fn at_rest_everybody_agrees_on_groups_that_send_by_shared_ports() {
+fn tables_switch_and_store_agree_on_groups_with_shared_edge_ports() {
     all_agree(sharing, sharing_step);
 }
 
@@ -224,7 +224,7 @@ fn all_agree<S: Strategy<Value = Step>>(maps: Maps, step: fn() -> S) {
 
 /// Courses that random tests have found, with requests of one tenant or of the other one.
 #[test]
-fn found_courses() {
+fn tables_switch_and_store_agree_after_sequences_that_failed_before() {
     for course in [
         // The switch says that rules are gone of an entry that was given up and stands again meanwhile.
         "flow add match=arp prio=7 actions=output:10; group add id=1 buckets=output:10; refuse 4; \
@@ -393,7 +393,7 @@ fn at_rest(maps: Maps, steps: &[Step], slow: bool) -> Result<(), TestCaseError> 
 /// If the switch has refused a group because it has no room for groups, Weir deletes an egress group at once. The
 /// deletion follows the ADD of the egress group.
 #[test]
-fn an_egress_group_whose_group_weir_refuses_is_deleted_after_its_add() {
+fn an_egress_group_is_deleted_after_the_add_when_weir_refuses_the_group() {
     let say = |words: &str| Step::Say(false, words.to_owned());
     let steps = [
         Step::Refuse(1),

@@ -22,7 +22,7 @@ fn world() -> (World, Seat) {
 }
 
 #[test]
-fn a_group_goes_right_behind_the_change_by_which_another_ceases_to_name_it() {
+fn a_group_can_be_deleted_right_after_the_last_group_reference_is_removed() {
     for (all, left) in [
         (["group modify id=2 buckets=drop", "group delete id=1", "barrier"], 1),
         (["group modify id=2 buckets=output:1", "group delete id=1", "barrier"], 1),
@@ -39,7 +39,7 @@ fn a_group_goes_right_behind_the_change_by_which_another_ceases_to_name_it() {
 
 /// The other group still uses the group. So the group stays, and its deletion is refused.
 #[test]
-fn it_stays_if_that_change_is_refused() {
+fn a_group_deletion_is_refused_when_the_preceding_group_change_is_refused() {
     for change in [
         "group modify id=2 buckets=drop",
         "group modify id=2 buckets=output:10",
@@ -67,7 +67,7 @@ fn it_stays_if_that_change_is_refused() {
 
 /// A refused group names no other group.
 #[test]
-fn it_goes_right_behind_a_group_that_is_refused() {
+fn a_group_can_be_deleted_after_the_add_of_a_referencing_group_is_refused() {
     let (mut world, blue) = world();
     let all = ["group delete id=2", "group add id=3 buckets=group:1", "group delete id=1"];
     world.switch.switch_mut().plant(vec![Fault::RefuseOnce { nth: 5 }]);
@@ -80,7 +80,7 @@ fn it_goes_right_behind_a_group_that_is_refused() {
 /// Weir does not wait for ever for a silent switch: the barrier fails. Until then the tenant gets answers to its ECHO
 /// requests.
 #[test]
-fn it_is_not_waited_for_for_good() {
+fn a_barrier_after_group_changes_fails_when_the_switch_stays_silent() {
     let (mut world, blue) = world();
     world.lose_south(true);
     for (xid, words) in (1..).zip([

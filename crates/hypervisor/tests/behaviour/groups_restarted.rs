@@ -56,7 +56,7 @@ fn holds(world: &mut World, groups: &[String], flows: &[String]) {
 }
 
 #[test]
-fn they_are_found_again_after_a_restart() {
+fn groups_with_several_instances_are_restored_after_a_restart() {
     let mut world = world();
     world.behind("group add id=2 buckets=output:4");
     world.reconnect();
@@ -120,7 +120,7 @@ fn a_stored_entry_that_names_a_group_twice_is_removed() {
 
 /// Also the egress groups, which the tenant does not see.
 #[test]
-fn exits_are_found_again_after_a_restart() {
+fn egress_groups_are_restored_after_a_restart() {
     let sets: &[&str] = &[
         "group add id=7 type=all buckets=strip_vlan,output:10|strip_vlan,output:11",
         "flow add prio=5 actions=write=group:7;goto=1",
@@ -167,7 +167,7 @@ fn exits_are_found_again_after_a_restart() {
 /// An edge port needs no egress group. When the port becomes the end of a link, a group that adds a VLAN tag there gets
 /// one.
 #[test]
-fn a_group_gets_its_exits_when_a_port_becomes_a_links_end() {
+fn a_group_gets_an_egress_group_when_an_edge_port_becomes_a_link_port() {
     let at_the_edge = || {
         let mut map = hairpin_map();
         let ports = &mut map.members.get_mut(&TenantId(2)).unwrap().ports;
@@ -207,7 +207,7 @@ fn a_group_gets_its_exits_when_a_port_becomes_a_links_end() {
 /// The switch refuses rules of an entry that is to use a group. Weir restores the old entry, though the switch reports
 /// only afterwards that some of its rules have ended.
 #[test]
-fn entries_are_what_they_were_when_a_rule_is_refused() {
+fn an_entry_is_restored_when_a_rule_of_the_modification_is_refused() {
     for nth in 1..4 {
         let mut world = world();
         let red = world.connect("red");
@@ -228,7 +228,7 @@ fn entries_are_what_they_were_when_a_rule_is_refused() {
 
 /// The network changes while such a refusal is in flight.
 #[test]
-fn an_exit_that_is_refused_while_the_network_changes_leaves_no_gap() {
+fn a_refusal_during_a_network_change_leaves_no_missing_group_or_rule() {
     for nth in 1..12 {
         let mut world = slow_world();
         let (red, blue) = (world.connect("red"), world.connect("blue"));
@@ -251,7 +251,7 @@ fn an_exit_that_is_refused_while_the_network_changes_leaves_no_gap() {
 /// The switch refuses an egress group, or another message, while more requests that need it arrive. Each request fails
 /// at most once.
 #[test]
-fn exits_that_are_refused_take_along_what_was_asked_for_meanwhile() {
+fn each_request_that_needs_a_refused_egress_group_fails_at_most_once() {
     let mut refused = 0;
     for nth in 1..30 {
         let mut world = slow_world();
@@ -303,7 +303,7 @@ fn blue_where_it_is_roomy(world: &mut World) -> Seat {
 /// A new map needs more groups, and the switch refuses one of the messages. Weir tries again. The tables, the switch
 /// and the store agree, whatever happens to the entries.
 #[test]
-fn what_brings_copies_and_is_refused_once_is_tried_again() {
+fn new_group_instances_are_sent_again_after_one_refusal() {
     for nth in 1..10 {
         let mut world = world_on(map_without_hairpin());
         let blue = blue_where_it_is_roomy(&mut world);
@@ -332,7 +332,7 @@ fn what_brings_copies_and_is_refused_once_is_tried_again() {
 
 /// A group that is refused each time is not reported as present.
 #[test]
-fn a_group_that_cannot_have_its_copies_is_lost_with_what_uses_it() {
+fn a_group_and_its_entries_are_removed_when_the_new_instances_are_refused() {
     let mut world = world_on(map_without_hairpin());
     let blue = blue_where_it_is_roomy(&mut world);
     say(&mut world, blue, "group add id=9 buckets=drop");
@@ -365,7 +365,7 @@ fn a_group_that_cannot_have_its_copies_is_lost_with_what_uses_it() {
 
 /// The format of earlier versions: the number on the switch, and the body of the GROUP_MOD.
 #[test]
-fn groups_of_an_earlier_store_are_read() {
+fn groups_in_the_store_format_of_an_earlier_version_are_read() {
     let mut world = world_on(map_without_hairpin());
     let blue = world.connect("blue");
     say(&mut world, blue, "group add id=7 buckets=output:10");
@@ -381,7 +381,7 @@ fn groups_of_an_earlier_store_are_read() {
 
 /// A tenant that was removed from the configuration while Weir was down leaves no groups behind.
 #[test]
-fn the_groups_of_a_tenant_that_is_gone_go() {
+fn groups_of_a_tenant_that_was_removed_during_downtime_are_deleted() {
     let mut world = world();
     let blue = world.connect("blue");
     say(&mut world, blue, "group add id=7 buckets=output:10");
@@ -394,7 +394,7 @@ fn the_groups_of_a_tenant_that_is_gone_go() {
 
 /// Weir is killed after it has stored its next messages and before the switch has received them.
 #[test]
-fn a_crash_leaves_no_group_behind() {
+fn a_crash_before_the_switch_gets_a_stored_change_leaves_no_extra_group() {
     for words in ["group delete id=7", "group modify id=7 buckets=output:1"] {
         let mut world = world();
         let blue = world.connect("blue");
@@ -413,7 +413,7 @@ fn a_crash_leaves_no_group_behind() {
 
 /// Weir is killed after a new map or a restart has made instances of groups, and before the store has recorded them.
 #[test]
-fn a_crash_before_copies_are_stored_leaves_none_behind() {
+fn a_crash_before_group_instances_are_stored_leaves_no_extra_group() {
     for with_restart in [false, true] {
         let mut world = world_on(map_without_hairpin());
         blue_where_it_is_roomy(&mut world);
@@ -460,7 +460,7 @@ fn a_crash_before_copies_are_stored_leaves_none_behind() {
 /// A deletion that was pending before a crash stays pending until the switch has confirmed it: there may be another
 /// crash.
 #[test]
-fn what_is_to_be_deleted_is_stored_until_it_is_done() {
+fn a_pending_group_deletion_stays_stored_until_the_switch_confirms() {
     let mut world = slow_world();
     let blue = world.connect("blue");
     say(&mut world, blue, "group add id=7 buckets=output:10");
@@ -476,7 +476,7 @@ fn what_is_to_be_deleted_is_stored_until_it_is_done() {
 
 /// A group number is given out again only when the switch has confirmed that the group is deleted.
 #[test]
-fn numbers_are_not_given_out_while_they_may_be_on_the_switch() {
+fn a_group_number_is_not_reused_before_the_switch_confirms_the_deletion() {
     let mut world = world();
     let (red, blue) = (world.connect("red"), world.connect("blue"));
     say(&mut world, blue, "group add id=1 buckets=output:10");
@@ -500,7 +500,7 @@ fn numbers_are_not_given_out_while_they_may_be_on_the_switch() {
 
 /// A new entry replaces an entry that went with its group. The new entry stays, though the group is restored.
 #[test]
-fn an_entry_in_the_place_of_one_that_went_with_its_group_stays() {
+fn a_replacement_entry_stays_when_the_deletion_of_the_old_group_is_refused() {
     for nth in 1..4 {
         let mut world = slow_world();
         let blue = world.connect("blue");
@@ -520,7 +520,7 @@ fn an_entry_in_the_place_of_one_that_went_with_its_group_stays() {
 
 /// A change in flight when the hairpin port is removed still needs the instances that other groups name.
 #[test]
-fn copies_that_are_still_named_go_when_they_can() {
+fn group_instances_without_a_hairpin_port_are_deleted_after_a_pending_change() {
     let mut world = world();
     let blue = world.connect("blue");
     world.say(blue, 1, "group add id=1 buckets=output:10");
@@ -533,7 +533,7 @@ fn copies_that_are_still_named_go_when_they_can() {
 }
 
 #[test]
-fn a_barrier_is_behind_all_copies() {
+fn a_barrier_reply_follows_the_changes_of_every_group_instance() {
     let setup = Setup {
         policy: policy_on(hairpin_map()),
         ports: 6,
@@ -562,7 +562,7 @@ fn a_barrier_is_behind_all_copies() {
 }
 
 #[test]
-fn nothing_is_sent_before_the_store_has_it() {
+fn a_group_mod_is_sent_only_after_the_store_has_saved_the_group() {
     let mut world = World::new(Setup {
         policy: policy_on(hairpin_map()),
         ports: 6,

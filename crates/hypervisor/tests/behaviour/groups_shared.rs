@@ -31,7 +31,7 @@ const SERVED: [&str; 5] = [
 ];
 
 #[test]
-fn buckets_that_write_a_hosts_address_send_to_it_and_others_are_refused() {
+fn only_buckets_with_a_host_address_may_output_to_a_shared_edge_port() {
     for buckets in SERVED {
         let mut testbed = both();
         for tenant in [RED, BLUE] {
@@ -70,7 +70,7 @@ fn buckets_that_write_a_hosts_address_send_to_it_and_others_are_refused() {
 
 /// On a big switch a host may be behind a port of another member.
 #[test]
-fn members_of_a_big_switch_send_to_each_others_hosts() {
+fn groups_of_a_big_switch_send_to_hosts_at_ports_of_another_member() {
     let mut testbed = Testbed::new(Version::V1_3, vec![big_plan(RED), big_plan(BLUE)]);
     // There is no tag for another member's port beside the tenant's own.
     let tagged = "push_vlan:8100,mod_dl_dst:02.00.00.00.10.02,output:8";
@@ -94,7 +94,7 @@ fn members_of_a_big_switch_send_to_each_others_hosts() {
 /// A port of existing groups becomes shared. The groups that cannot stay are removed with the entries that use them,
 /// and the tenant is notified.
 #[test]
-fn groups_go_when_a_port_comes_to_be_shared() {
+fn groups_without_a_host_address_are_removed_when_a_port_becomes_shared() {
     let mut testbed = Testbed::new(Version::V1_3, vec![plan_before_sharing(RED)]);
     testbed.play(
         "

@@ -39,7 +39,7 @@ fn watching(plans: &[Plan], tenant: usize, more: &[&str]) -> Testbed {
 
 /// A bucket that watches the deleted group is not live. The group of this bucket still follows changes of other groups.
 #[test]
-fn a_group_stays_when_one_that_it_watches_goes() {
+fn a_group_stays_when_a_watched_group_is_deleted() {
     for (plans, tenant) in [(two_networks(), 1), (big_networks(), 0)] {
         let gone = ["group delete id=1", "group modify id=2 buckets=in_port"];
         let back = [gone[0], gone[1], "group add id=1 buckets=drop"];
@@ -70,7 +70,7 @@ fn world() -> (World, [Seat; 2]) {
 /// The number of the deleted group on the switch then belongs to another tenant. This tenant cannot make the bucket
 /// live.
 #[test]
-fn what_is_watched_is_nobody_elses() {
+fn a_bucket_never_watches_a_group_of_another_tenant_after_a_deletion() {
     let (mut world, [red, blue]) = world();
     say(&mut world, blue, "group add id=1 buckets=drop");
     say(&mut world, blue, "group add id=4 type=ff buckets=g1@output:1");
@@ -89,7 +89,7 @@ fn what_is_watched_is_nobody_elses() {
 
 /// The group stays unchanged, whichever request is refused.
 #[test]
-fn a_refused_change_takes_no_watching_group_along() {
+fn a_group_that_watches_another_group_is_unchanged_after_a_refused_change() {
     for change in [
         "group delete id=1",
         "group add id=3 buckets=output:10",

@@ -23,7 +23,7 @@ const ABOVE_ANOTHER: &str = "
 
 /// A rule that has been idle alone is installed again before a packet comes, so no packet meets the entry below.
 #[test]
-fn an_entry_forwards_at_all_ports_while_one_has_packets() {
+fn an_entry_keeps_its_rules_at_every_port_while_one_port_has_packets() {
     for policy in [SLICE, NETWORK] {
         let course = "
             wait 3s
@@ -55,7 +55,7 @@ fn an_entry_forwards_at_all_ports_while_one_has_packets() {
 
 /// However often some of its rules were idle meanwhile, also at times that are not whole seconds.
 #[test]
-fn an_entry_ends_when_its_time_is_over() {
+fn an_entry_ends_at_the_hard_timeout_though_some_rules_were_idle() {
     for policy in [SLICE, NETWORK] {
         both(
             policy,
@@ -98,7 +98,7 @@ fn an_entry_ends_when_its_time_is_over() {
 
 /// An entry that is added again has its full timeouts.
 #[test]
-fn an_entry_that_is_added_again_has_all_its_time() {
+fn an_entry_that_is_added_again_has_its_full_timeouts() {
     for policy in [SLICE, NETWORK] {
         both(
             policy,
@@ -132,7 +132,7 @@ fn an_entry_that_is_added_again_has_all_its_time() {
 /// The rules of an entry are removed and installed as the slice changes. The packets of the removed rules count as use
 /// of the entry.
 #[test]
-fn an_entry_lives_on_when_what_stands_for_it_is_replaced() {
+fn packets_of_removed_rules_count_for_the_idle_timeout_of_the_entry() {
     let course = format!(
         "
         red> 1 flow add match=ip prio=9 actions=output:3 cookie=7 idle=4 flags=rem
@@ -177,7 +177,7 @@ const AWAY_AND_BACK: &str = "
 
 /// Whenever the switch refuses a modification, and whatever Weir installs again meanwhile, the entry ends once.
 #[test]
-fn an_entry_ends_once_although_a_change_of_it_is_refused() {
+fn an_entry_ends_with_one_flow_removed_after_a_refused_modification() {
     for offset in (0..200).step_by(5) {
         let setup = Setup { per_second: Some(100), ..Setup::new(Version::V1_0, SLICE) };
         let mut world = World::new(setup);
@@ -199,7 +199,7 @@ fn an_entry_ends_once_although_a_change_of_it_is_refused() {
 /// A switch may restart the hard timeout at a modification; Weir does not. The rules that Weir installs again end
 /// together with the other rules.
 #[test]
-fn an_entry_that_was_modified_ends_as_one() {
+fn rules_of_a_modified_entry_end_together_at_the_hard_timeout() {
     let mut world = World::new(Setup::new(Version::V1_0, SLICE));
     let red = world.connect("red");
     world.say(red, 1, "flow add match=ip prio=9 actions=output:3 idle=2 hard=9 flags=rem");
@@ -228,7 +228,7 @@ fn an_entry_that_was_modified_ends_as_one() {
 
 /// The timeouts start when Weir sends the entry, however long the store has taken.
 #[test]
-fn an_entry_that_has_waited_for_the_store_has_all_its_time() {
+fn the_timeouts_of_an_entry_start_after_the_store_has_saved_the_entry() {
     let setup = Setup { store_at_once: false, ..Setup::new(Version::V1_0, SLICE) };
     let mut world = World::new(setup);
     let red = world.connect("red");
@@ -249,7 +249,7 @@ fn an_entry_that_has_waited_for_the_store_has_all_its_time() {
 
 /// A modification that was accepted at the same moment and waits does not lengthen the timeouts.
 #[test]
-fn an_entry_has_no_more_time_for_a_modification_that_waits() {
+fn a_modification_that_waits_for_the_store_does_not_lengthen_the_timeouts() {
     let mut world = World::new(Setup::new(Version::V1_0, "red: in_port=1\nred: in_port=2"));
     let red = world.connect("red");
     world.say(red, 1, "flow add match=ip prio=9 actions=output:1 idle=3 hard=6 flags=rem");
@@ -270,7 +270,7 @@ fn an_entry_has_no_more_time_for_a_modification_that_waits() {
 
 /// A modification does not lengthen the timeouts, though the entry then has more rules on the switch.
 #[test]
-fn an_entry_that_becomes_more_on_the_switch_ends_in_time() {
+fn a_modification_that_adds_rules_does_not_lengthen_the_hard_timeout() {
     // IN_PORT has one rule for each ingress port. An emulated switch counts from the modification, as Open vSwitch does.
     let mut testbed = Testbed::new(Version::V1_3, networks::two_networks());
     testbed.play("blue@1> flow add match=ip prio=5 hard=4 flags=rem actions=drop");
@@ -293,7 +293,7 @@ fn an_entry_that_becomes_more_on_the_switch_ends_in_time() {
 
 /// A new tag of the link does not lengthen the timeouts either.
 #[test]
-fn an_entry_of_a_link_that_moves_ends_in_time() {
+fn a_new_tag_of_the_link_does_not_lengthen_the_hard_timeout() {
     for wait in 1..=3 {
         let left = 5 - wait;
         both_versions(networks::two_networks()).play(&format!(
@@ -312,7 +312,7 @@ fn an_entry_of_a_link_that_moves_ends_in_time() {
 
 /// Rules that are installed later end with the other rules, also where the slice has changed and after a restart.
 #[test]
-fn an_entry_of_which_a_part_comes_later_ends_as_one() {
+fn rules_that_are_installed_later_end_with_the_other_rules_of_the_entry() {
     for restarts in [false, true] {
         let mut world = World::new(Setup::new(Version::V1_0, SLICE));
         let mut red = world.connect("red");
@@ -342,7 +342,7 @@ fn an_entry_of_which_a_part_comes_later_ends_as_one() {
 
 /// An entry whose replacement is refused keeps its remaining time.
 #[test]
-fn an_entry_that_is_not_replaced_ends_in_time() {
+fn an_entry_keeps_its_hard_timeout_when_the_replacement_is_refused() {
     for (hard, every) in [4, 9].into_iter().flat_map(|hard| [1, 2, 3, 4].map(|it| (hard, it))) {
         let setup = Setup { per_second: Some(100), ..Setup::new(Version::V1_0, SLICE) };
         let mut world = World::new(setup);
@@ -366,7 +366,7 @@ fn an_entry_that_is_not_replaced_ends_in_time() {
 
 /// Entries on the tenant's first switch, with links and VLANs.
 #[test]
-fn an_entry_of_a_network_ends_when_it_is_idle_at_every_port() {
+fn an_entry_in_a_network_ends_when_every_port_is_idle() {
     let courses = [&[1][..], &[2], &[1, 2], &[1, 1, 1, 2, 2], &[2, 1, 1, 1]];
     for (version, ports) in VERSIONS.into_iter().flat_map(|it| courses.map(|ports| (it, ports))) {
         for packets in 0..7 {
@@ -414,7 +414,7 @@ fn wide(rules: usize) -> (World, Seat) {
 /// For an entry of many rules, Weir asks for the counters of a few rules at a time. It stops when one of them has been
 /// used.
 #[test]
-fn what_an_entry_has_counted_is_asked_for_bit_by_bit() {
+fn counters_of_an_entry_with_many_rules_are_requested_in_parts() {
     let (mut world, red) = wide(200);
     let frame = |at: u8| packet(&format!("10.1.{at}.1>10.9.0.1"));
     for (wait, at) in [(1, 190), (2, 100), (3, 190)] {
@@ -434,7 +434,7 @@ fn what_an_entry_has_counted_is_asked_for_bit_by_bit() {
 
 /// A switch that does not answer the request is asked again.
 #[test]
-fn an_entry_of_many_ends_when_the_switch_has_said_that_it_is_idle() {
+fn an_entry_with_many_rules_ends_only_after_the_switch_has_sent_the_counters() {
     let (mut world, red) = wide(200);
     world.switch.switch_mut().plant(vec![Fault::NeverAnswers { message_type: ASKS }]);
     world.advance(20_000_000_000);
@@ -447,7 +447,7 @@ fn an_entry_of_many_ends_when_the_switch_has_said_that_it_is_idle() {
 }
 
 #[test]
-fn an_entry_lives_while_any_of_many_has_packets() {
+fn an_entry_with_many_rules_stays_while_one_rule_receives_packets() {
     for at in [0, 100, 199] {
         let (mut world, red) = wide(200);
         let frame = packet(&format!("10.1.{at}.1>10.9.0.1"));
@@ -467,7 +467,7 @@ fn an_entry_lives_while_any_of_many_has_packets() {
 
 /// The installation is part of the tenant's turn: another tenant's changes do not wait for all of it.
 #[test]
-fn what_is_installed_again_stands_in_the_tenants_queue() {
+fn reinstalled_rules_of_a_tenant_do_not_delay_changes_of_another_tenant() {
     let policy: String = (0..200).map(|n| format!("red: ip,nw_src=10.1.{n}.0/24\n")).collect();
     let policy = format!("{policy}blue: ip,nw_src=10.2.0.0/16");
     let setup = Setup { per_second: Some(1_000), ..Setup::new(Version::V1_0, &policy) };
@@ -547,7 +547,7 @@ fn take(world: &mut World, red: Seat, step: &Step) -> Vec<u32> {
 proptest! {
     /// Whatever the tenant does and whatever packets arrive, an entry of several rules looks like an entry of one rule.
     #[test]
-    fn several_are_as_one(steps in vec(step(), 1..60)) {
+    fn an_entry_with_several_rules_behaves_like_an_entry_with_one_rule(steps in vec(step(), 1..60)) {
         for policy in [SLICE, NETWORK] {
             let mut world = World::new(Setup::new(Version::V1_0, policy));
             let mut beside = World::new(Setup::new(Version::V1_0, "red:"));
@@ -566,7 +566,7 @@ proptest! {
     /// Each entry with a timeout ends. The number of its FLOW_REMOVED is the number of its additions without another
     /// end, also if the switch refuses to install some rules again.
     #[test]
-    fn what_has_a_timeout_ends(steps in vec(rough_step(), 1..60), slow in any::<bool>()) {
+    fn every_entry_with_a_timeout_ends_also_after_refusals(steps in vec(rough_step(), 1..60), slow in any::<bool>()) {
         for policy in [SLICE, NETWORK] {
             let per_second = slow.then_some(500);
             let mut world = World::new(Setup { per_second, ..Setup::new(Version::V1_0, policy) });

@@ -184,7 +184,7 @@ impl Tables {
 /// An entry is about to change its output port. A deletion by the new port does not delete the entry if the change is
 /// refused.
 #[test]
-fn an_entry_is_deleted_for_where_it_sends() {
+fn a_delete_by_output_port_after_a_refused_change_uses_the_old_port() {
     for (delete, left) in [("out_port=1", 0), ("out_port=2", 1)] {
         for version in VERSIONS {
             let mut world =
@@ -216,7 +216,7 @@ fn worlds() -> impl Iterator<Item = (Setup, bool)> {
 
 proptest! {
     #[test]
-    fn what_is_said_comes_to_what_it_would_in_turn(
+    fn a_burst_of_requests_has_the_same_result_as_single_requests_in_order(
         bursts in prop::collection::vec(
             (
                 prop::collection::vec(prop::sample::select(ALL), 1..9),

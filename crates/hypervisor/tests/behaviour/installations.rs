@@ -46,7 +46,7 @@ fn left(world: &World) -> Vec<(String, usize)> {
 }
 
 #[test]
-fn a_lost_store_erases_nothing() {
+fn a_weir_with_a_lost_store_leaves_the_rules_of_tenants_on_the_switch() {
     for version in VERSIONS {
         let mut world = world(version);
         fill(&mut world);
@@ -98,7 +98,7 @@ fn a_second_weir_leaves_the_rules_of_the_first() {
 
 /// A tenant's controller writes the same rule again. The rule replaces the one that was left on the switch.
 #[test]
-fn the_same_rule_takes_the_place_of_one_that_was_left() {
+fn a_new_equal_rule_replaces_the_rule_of_another_installation() {
     for version in VERSIONS {
         let mut world = world(version);
         fill(&mut world);
@@ -116,7 +116,7 @@ fn the_same_rule_takes_the_place_of_one_that_was_left() {
 }
 
 #[test]
-fn an_installation_takes_over_when_it_is_configured_to() {
+fn a_takeover_removes_only_rules_of_the_configured_installation() {
     for version in VERSIONS {
         let mut world = world(version);
         fill(&mut world);
@@ -137,7 +137,7 @@ fn an_installation_takes_over_when_it_is_configured_to() {
 }
 
 #[test]
-fn a_secret_makes_an_installation() {
+fn the_installation_number_is_derived_from_the_secret() {
     let of = |secret: [u8; 16]| Installation::of_secret(&secret).to_string();
     assert_eq!(of([0; 16]), of([0; 16]));
     assert_ne!(of([0; 16]), of([1; 16]));

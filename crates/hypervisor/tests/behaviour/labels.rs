@@ -49,7 +49,7 @@ fn features(world: &mut World, seat: Seat) -> Vec<u8> {
 }
 
 #[test]
-fn the_papers_field_is_for_those_who_asked_and_others_get_the_standard_frame() {
+fn link_labels_on_1_0_are_an_added_port_field_only_if_configured() {
     let (mut world, red, blue) = world(Version::V1_0, Some(LabelForm::OpenFlow10));
     let reply = features(&mut world, red);
     assert_eq!(reply.len(), 32 + 2 * (v10::PhyPort::LEN + 4));
@@ -73,7 +73,7 @@ fn the_papers_field_is_for_those_who_asked_and_others_get_the_standard_frame() {
 }
 
 #[test]
-fn openflow_1_3_has_it_as_the_ports_speed() {
+fn link_labels_on_1_3_are_the_port_speed_only_if_configured() {
     let (mut world, red, blue) = world(Version::V1_3, Some(LabelForm::OpenFlow13));
     let [red_hears, blue_hears] = report_labels(&mut world, red, blue);
     assert_eq!(blue_hears, [] as [Vec<u8>; 0]);
@@ -115,7 +115,7 @@ fn experimenter_messages_carry_labels_also_to_a_controller_that_connects_later()
 }
 
 #[test]
-fn a_form_of_the_other_version_changes_nothing() {
+fn a_label_form_of_another_openflow_version_sends_no_message() {
     for (version, form) in [
         (Version::V1_0, Some(LabelForm::OpenFlow13)),
         (Version::V1_3, Some(LabelForm::OpenFlow10)),
@@ -131,7 +131,7 @@ fn a_form_of_the_other_version_changes_nothing() {
 }
 
 #[test]
-fn entries_are_reported_as_they_come_change_and_go() {
+fn flow_changes_report_entries_that_are_added_replaced_and_deleted() {
     let (mut world, red, _) = world(Version::V1_0, None);
     world.say(red, 1, "flow add match=in_port=1 prio=7 actions=output:2");
     assert_eq!(world.core.take_flow_changes(), [], "nobody asked");
@@ -154,7 +154,7 @@ fn entries_are_reported_as_they_come_change_and_go() {
 }
 
 #[test]
-fn own_probes_come_back_to_us_whatever_tenants_install() {
+fn link_probes_of_weir_return_to_weir_despite_drop_entries_of_tenants() {
     use fabric::discovery::{Discovery, Settings};
     use fabric::{Dpid, PortId, PortNumber};
     for version in [Version::V1_0, Version::V1_3] {

@@ -42,7 +42,7 @@ const NO_MATCH: u8 = 0;
 const ACTION: u8 = 1;
 
 #[test]
-fn what_comes_from_hosts_is_for_the_tenants_entries() {
+fn lldp_frames_of_hosts_are_handled_by_the_tenants_entries() {
     let mut world = world(BY_PORT);
     let (red, blue) = (world.connect("red"), world.connect("blue"));
     // As on a switch without Weir, a packet without a matching entry causes no PACKET_IN.
@@ -62,7 +62,7 @@ fn what_comes_from_hosts_is_for_the_tenants_entries() {
 }
 
 #[test]
-fn a_tenants_own_probe_is_for_its_entries_too() {
+fn lldp_frames_sent_by_a_tenant_are_handled_by_the_tenants_entries() {
     let mut world = world(BY_PORT);
     let (red, blue) = (world.connect("red"), world.connect("blue"));
     world.say(red, 1, "out actions=output:2 data=lldp");
@@ -80,7 +80,7 @@ fn a_tenants_own_probe_is_for_its_entries_too() {
 }
 
 #[test]
-fn a_probe_comes_in_where_lldp_is_nobodys_or_anothers() {
+fn a_probe_of_a_tenant_causes_a_packet_in_when_the_slice_has_no_lldp() {
     for policy in [GUEST, "red: ip,nw_src=10.1.0.0/16", "red: in_port=1\nred: in_port=2,ip"] {
         let mut world = world(policy);
         let red = world.connect("red");
@@ -96,7 +96,7 @@ fn a_probe_comes_in_where_lldp_is_nobodys_or_anothers() {
 }
 
 #[test]
-fn hosts_cannot_hide_behind_the_source_of_probes() {
+fn a_changed_probe_is_reported_only_to_the_owner_of_the_packet() {
     let mut world = world(GUEST);
     let (red, blue) = (world.connect("red"), world.connect("blue"));
     world.say(red, 1, "out actions=output:1 data=lldp");

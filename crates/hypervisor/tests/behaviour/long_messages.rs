@@ -19,7 +19,7 @@ fn rules(testbed: &Testbed, priority: u16) -> usize {
 
 /// For one OUTPUT of the tenant's: add a tag, OUTPUT, remove the tag. FLOOD becomes an output to each port of a slice.
 #[test]
-fn a_rule_that_becomes_too_long_is_refused() {
+fn an_entry_with_a_rule_too_long_for_a_message_is_refused() {
     for (version, fits, more) in [(Version::V1_0, 2000, 2100), (Version::V1_3, 1000, 1100)] {
         let mut testbed = Testbed::new(version, two_networks());
         let add = |count| {
@@ -49,7 +49,7 @@ fn a_rule_that_becomes_too_long_is_refused() {
 
 /// A packet for many hosts is copied for each host, at each ingress port.
 #[test]
-fn a_rule_that_becomes_too_much_is_refused() {
+fn an_entry_with_too_many_copies_for_hosts_at_shared_ports_is_refused() {
     let mut red = Plan { edges: vec![(1, 1, 1)], ..Plan::default() };
     for n in 0..40 {
         red.shared.push((1, 4, 7, [2, 0, 0, 0, 1, n]));
@@ -65,7 +65,7 @@ fn a_rule_that_becomes_too_much_is_refused() {
 
 /// A long entry takes the room of several entries, also if one message makes many entries long.
 #[test]
-fn long_entries_count_for_several() {
+fn a_long_entry_counts_as_several_entries_for_the_limit() {
     for (version, full) in [(Version::V1_0, "ALL_TABLES_FULL"), (Version::V1_3, "TABLE_FULL")] {
         let mut world = World::new(Setup::new(version, "red entries=30: any"));
         let red = world.connect("red");
@@ -91,7 +91,7 @@ fn long_entries_count_for_several() {
 
 /// Other tenants must not wait until rules without room have all been made: here 700 entries of about 50 rules each.
 #[test]
-fn a_change_of_many_is_refused_as_soon_as_that_is_known() {
+fn a_modify_that_needs_too_many_rules_is_refused_and_changes_no_rule() {
     let plan = Plan {
         edges: vec![(1, 1, 1), (2, 1, 1)],
         links: (10..60).map(|port| [(1, port), (2, port)]).collect(),
@@ -126,7 +126,7 @@ fn long_entries_are_reported_in_several_parts() {
 /// A group or meter that does not fit into a statistics reply is refused when it is added. So all that exist can be
 /// reported.
 #[test]
-fn groups_and_meters_that_could_not_be_reported_are_refused() {
+fn groups_too_long_for_a_statistics_reply_are_refused() {
     let mut world = World::new(Setup::new(Version::V1_3, "red: any"));
     let red = world.connect("red");
     // 65,528 bytes: what describes a group is longer than what makes one.
@@ -158,7 +158,7 @@ fn groups_and_meters_that_could_not_be_reported_are_refused() {
 
 /// If one message must hold the reply and cannot, Weir sends an error.
 #[test]
-fn a_slice_with_too_many_ports_for_1_0_gets_an_error() {
+fn a_features_request_with_too_many_ports_gets_an_error_on_1_0() {
     let mut world = World::new(Setup { ports: 1364, ..Setup::new(Version::V1_0, "red: any") });
     let red = world.connect("red");
     world.say(red, 7, "features");

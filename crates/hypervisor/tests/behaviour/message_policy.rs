@@ -100,17 +100,17 @@ fn check(version: Version, text: &str) {
 }
 
 #[test]
-fn every_row_of_1_0_is_so() {
+fn every_row_of_the_message_policy_is_true_on_1_0() {
     check(Version::V1_0, V10);
 }
 
 #[test]
-fn every_row_of_1_3_is_so() {
+fn every_row_of_the_message_policy_is_true_on_1_3() {
     check(Version::V1_3, V13);
 }
 
 #[test]
-fn every_type_has_a_row() {
+fn every_message_type_has_a_row_in_the_message_policy() {
     for (version, text) in [(Version::V1_0, V10), (Version::V1_3, V13)] {
         let rows = rows(text);
         for type_ in 0..=u8::MAX {
@@ -200,7 +200,7 @@ fn joined(words: impl Iterator<Item = String>) -> String {
 }
 
 #[test]
-fn the_page_is_current() {
+fn the_messages_page_in_the_docs_is_current() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/messages.md");
     let wanted = page();
     if std::env::var_os("WEIR_BLESS").is_some() {

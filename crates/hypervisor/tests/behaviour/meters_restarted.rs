@@ -56,7 +56,7 @@ fn a_stored_change_of_a_meter_is_made_after_a_lost_connection() {
 }
 
 #[test]
-fn a_tenant_that_is_gone_after_a_restart_leaves_no_meters_behind() {
+fn meters_of_a_tenant_that_was_removed_before_a_restart_are_deleted() {
     let mut world = World::new(Setup::new(Version::V1_3, TWO));
     let (red, blue) = (world.connect("red"), world.connect("blue"));
     world.say(red, 1, "meter add id=1 rate=3");

@@ -30,7 +30,7 @@ fn frame(tag: &str) -> Vec<u8> {
 
 /// On OpenFlow 1.0 a frame has one tag, the tag of the link. Only frames without a tag of the tenant's cross.
 #[test]
-fn frames_without_tags_cross_links_between_versions_both_ways() {
+fn only_frames_without_a_vlan_tag_cross_links_between_versions() {
     for versions in ALL.into_iter().filter(is_mixed) {
         // A frame with a tag meets no entry that sends there.
         for (near, far) in [(1, 3), (3, 1)] {
@@ -51,7 +51,7 @@ fn frames_without_tags_cross_links_between_versions_both_ways() {
 }
 
 #[test]
-fn what_an_entry_makes_of_tags_is_followed() {
+fn frames_that_are_untagged_at_the_output_cross_links_between_versions() {
     for versions in ALL.into_iter().filter(|it| it[0] == V1_3 && is_mixed(it)) {
         let mut testbed = Testbed::mixed(versions, two_networks(), 0);
         both_say(&mut testbed, 1, 3, "flow add match=in_port=11 prio=5 actions=output:1");
@@ -82,7 +82,7 @@ fn what_an_entry_makes_of_tags_is_followed() {
 /// A rule for frames with a tag is refused if it outputs only to such a link. A rule for all ports outputs to all other
 /// ports.
 #[test]
-fn nothing_with_a_tag_crosses() {
+fn an_output_of_tagged_frames_only_to_a_link_between_versions_is_refused() {
     // An entry for exactly such frames, too, sends them to the other ports.
     Testbed::mixed([V1_3, V1_3, V1_0], two_networks(), 0).play(
         "
@@ -104,7 +104,7 @@ fn nothing_with_a_tag_crosses() {
 }
 
 #[test]
-fn a_packet_out_crosses_as_well_and_may_look_as_if_it_had() {
+fn a_packet_out_may_use_a_link_between_versions_as_output_or_in_port() {
     for versions in ALL.into_iter().filter(is_mixed) {
         let mut testbed = Testbed::mixed(versions, two_networks(), 0);
         for (near, far) in [(1, 3), (3, 1)] {
@@ -122,7 +122,7 @@ fn a_packet_out_crosses_as_well_and_may_look_as_if_it_had() {
 }
 
 #[test]
-fn ports_count_the_tenants_own_bytes_whatever_the_other_end_speaks() {
+fn ports_on_1_3_count_received_bytes_without_the_tag_of_the_link() {
     for versions in [[V1_0, V1_0, V1_3], [V1_3, V1_3, V1_0], [V1_0; 3]] {
         let mut testbed = Testbed::mixed(versions, two_networks(), 0);
         both_say(&mut testbed, 1, 1, "flow add match=in_port=1 actions=output:11");
@@ -141,7 +141,7 @@ fn ports_count_the_tenants_own_bytes_whatever_the_other_end_speaks() {
 
 /// The other end reconnects with another version.
 #[test]
-fn entries_follow_the_version_of_the_other_end() {
+fn entries_are_updated_when_the_far_end_of_a_link_changes_the_version() {
     use fabric::Tagging;
     use fabric::embedding::PortKind;
     let mut testbed = Testbed::new(V1_3, two_networks());
@@ -181,7 +181,7 @@ fn entries_follow_the_version_of_the_other_end() {
 
 /// A group has a second form, for frames with a tag. Tags that its buckets add or remove are taken into account.
 #[test]
-fn groups_send_frames_without_tags() {
+fn groups_send_only_untagged_frames_over_links_between_versions() {
     let mut testbed = Testbed::mixed([V1_3, V1_3, V1_0], two_networks(), 0);
     both_say(&mut testbed, 1, 3, "flow add match=in_port=11 prio=5 actions=output:1");
     both_say(&mut testbed, 1, 2, "flow add match=in_port=10 prio=5 actions=output:1");
@@ -217,7 +217,7 @@ fn groups_send_frames_without_tags() {
 
 /// A merged action set may change the tag, so a set that may be merged uses no group with such a link.
 #[test]
-fn sets_that_are_merged_do_not_send_there() {
+fn an_action_set_with_a_group_to_a_link_between_versions_is_refused() {
     Testbed::mixed([V1_3, V1_3, V1_0], two_networks(), 0).play(
         "
         blue@1> group add id=1 type=indirect buckets=output:11
@@ -235,12 +235,12 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn frames_are_forwarded_as_the_tenants_own_would((versions, case) in cases(&ALL)) {
+    fn networks_of_two_versions_forward_like_switches_of_the_tenant((versions, case) in cases(&ALL)) {
         agree(versions, &local(two_networks()), &case)?;
     }
 
     #[test]
-    fn so_they_are_where_there_are_big_switches((versions, case) in cases(&BIG)) {
+    fn big_switches_beside_another_version_forward_like_switches_of_the_tenant((versions, case) in cases(&BIG)) {
         agree(versions, &one_big(), &case)?;
     }
 }

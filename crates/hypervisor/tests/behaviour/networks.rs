@@ -5,7 +5,7 @@ use crate::support::networks::{big_networks, two_networks};
 use crate::support::*;
 
 #[test]
-fn a_packet_crosses_virtual_links_as_it_would_real_ones() {
+fn packets_cross_virtual_links_like_physical_links() {
     both_versions(two_networks()).play("
         red@1> flow add match=in_port=1 prio=5 actions=output:10
         blue@1> flow add match=in_port=1 prio=5 actions=output:11
@@ -17,7 +17,7 @@ fn a_packet_crosses_virtual_links_as_it_would_real_ones() {
 }
 
 #[test]
-fn a_packet_in_of_a_miss_has_the_tenants_own_port_and_the_packet_as_it_was_sent() {
+fn a_table_miss_packet_in_has_the_virtual_port_and_the_original_packet() {
     both_versions(two_networks()).play(
         "
         [1.3] blue@1,2,3> flow add prio=0 actions=controller
@@ -30,7 +30,7 @@ fn a_packet_in_of_a_miss_has_the_tenants_own_port_and_the_packet_as_it_was_sent(
 }
 
 #[test]
-fn a_packet_out_into_a_virtual_link_is_a_packet_in_at_its_other_end() {
+fn a_packet_out_to_a_virtual_link_causes_a_packet_in_at_the_far_end() {
     both_versions(two_networks()).play(
         "
         [1.3] blue@3> flow add prio=0 actions=controller
@@ -43,7 +43,7 @@ fn a_packet_out_into_a_virtual_link_is_a_packet_in_at_its_other_end() {
 /// On OpenFlow 1.0 a frame has one tag, and on a link this is the tag of the link. A frame with a tag of the tenant's
 /// does not cross the link.
 #[test]
-fn frames_of_vlans_do_not_cross_links_of_openflow_1_0() {
+fn frames_with_a_vlan_tag_do_not_cross_links_on_1_0() {
     for plans in [two_networks(), big_networks()] {
         // Blue's port 11 leads to its third switch; whatever comes by it there leaves by port 1. There a frame with a tag
         // meets no entry, whatever the entry's wildcards. At the edge tags are the tenant's. A packet with a tag is
@@ -73,7 +73,7 @@ fn frames_of_vlans_do_not_cross_links_of_openflow_1_0() {
 /// A change may turn one rule into several, one of which another entry owns. This rule stays with its owner (OpenFlow
 /// 1.0).
 #[test]
-fn rules_of_vlans_become_one() {
+fn a_rule_stays_with_its_owner_when_a_modified_entry_needs_an_equal_rule() {
     Testbed::new(Version::V1_0, two_networks()).play(
         "
         blue@1> flow add match=in_port=1 prio=5 actions=controller
@@ -89,7 +89,7 @@ fn rules_of_vlans_become_one() {
 }
 
 #[test]
-fn ports_of_one_tenant_are_not_anothers() {
+fn an_output_to_a_port_of_another_tenant_is_refused() {
     // Port 3 of the first switch is blue's, by which red knows no port.
     both_versions(two_networks()).play(
         "
@@ -100,7 +100,7 @@ fn ports_of_one_tenant_are_not_anothers() {
 }
 
 #[test]
-fn the_switch_is_described_as_the_tenants_own() {
+fn features_and_statistics_describe_the_virtual_switch_of_the_tenant() {
     both_versions(two_networks()).play(
         "
         [1.0] only blue@1> features
@@ -117,7 +117,7 @@ fn the_switch_is_described_as_the_tenants_own() {
 }
 
 #[test]
-fn a_shared_edge_port_distinguishes_tenants_by_their_hosts() {
+fn a_shared_edge_port_separates_tenants_by_host_address() {
     let plan = |n| Plan {
         edges: vec![(2, u32::from(n) + 1, 1)],
         shared: vec![(1, 4, 7, [0x02, 0, 0, 0, 0x10, n])],
@@ -149,7 +149,7 @@ fn a_shared_edge_port_distinguishes_tenants_by_their_hosts() {
 }
 
 #[test]
-fn a_host_cannot_forge_a_tag() {
+fn a_host_cannot_reach_another_tenant_with_a_forged_vlan_tag() {
     for version in VERSIONS {
         let mut testbed = Testbed::new(version, two_networks());
         for tenant in [0, 1] {
@@ -170,7 +170,7 @@ fn a_host_cannot_forge_a_tag() {
 }
 
 #[test]
-fn a_link_that_moves_takes_its_entries_along_and_one_without_a_path_is_a_port_that_is_down() {
+fn entries_work_after_a_link_moves_and_a_link_without_a_path_is_a_down_port() {
     both_versions(two_networks()).play(
         "
         blue@1> flow add match=in_port=1 prio=5 actions=output:11
@@ -210,7 +210,7 @@ fn a_link_that_moves_takes_its_entries_along_and_one_without_a_path_is_a_port_th
 }
 
 #[test]
-fn a_tenant_that_loses_its_network_leaves_nothing_behind() {
+fn rules_of_a_tenant_are_deleted_when_the_network_is_removed() {
     for version in VERSIONS {
         let mut testbed = Testbed::new(version, two_networks());
         let empty = testbed.entries(1);

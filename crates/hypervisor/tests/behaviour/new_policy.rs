@@ -52,7 +52,7 @@ fn rules(world: &World) -> usize {
 }
 
 #[test]
-fn others_are_served_between_two_batches() {
+fn another_tenant_is_served_between_two_batches_of_a_new_policy() {
     for version in VERSIONS {
         let (mut world, quiet) = world(version);
         world.begin_policy(policy(AFTER));
@@ -79,7 +79,7 @@ fn others_are_served_between_two_batches() {
 }
 
 #[test]
-fn requests_wait_until_all_entries_follow() {
+fn requests_wait_until_a_new_policy_is_applied_to_every_entry() {
     for version in VERSIONS {
         let (mut world, _) = world(version);
         let more = world.connect("more");
@@ -103,7 +103,7 @@ fn requests_wait_until_all_entries_follow() {
 }
 
 #[test]
-fn tenants_exchange_places_on_the_switch() {
+fn two_tenants_can_exchange_their_ports_in_a_new_policy() {
     for version in VERSIONS {
         for batch in [1, 128] {
             let mut setup = Setup::new(version, "red: in_port=1\nblue: in_port=2");
@@ -127,7 +127,7 @@ fn tenants_exchange_places_on_the_switch() {
 }
 
 #[test]
-fn a_policy_that_comes_meanwhile_is_followed_next() {
+fn the_latest_policy_that_arrives_during_a_policy_change_is_applied() {
     for version in VERSIONS {
         let (mut world, _) = world(version);
         world.begin_policy(policy(AFTER));
@@ -147,7 +147,7 @@ fn a_policy_that_comes_meanwhile_is_followed_next() {
 
 /// Every tenth group watches the last group.
 #[test]
-fn groups_follow_in_batches() {
+fn groups_are_updated_in_batches_after_a_new_policy() {
     const GROUPS: usize = 500;
     let before = "quiet: ip,nw_src=10.1.0.0/16\nmany own=1+2: -";
     let mut world = World::new(Setup::new(Version::V1_3, before));

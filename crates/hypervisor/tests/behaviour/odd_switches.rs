@@ -32,7 +32,7 @@ fn left(world: &World) -> [usize; 2] {
 }
 
 #[test]
-fn barriers_that_are_never_answered_stop_nobody_for_long() {
+fn unanswered_barriers_block_messages_only_until_the_reply_timeout() {
     for version in VERSIONS {
         let message_type = if version == Version::V1_0 { 18 } else { 20 };
         let mut world = flood(version, emulate::Fault::NeverAnswers { message_type });
@@ -54,7 +54,7 @@ fn barriers_that_are_never_answered_stop_nobody_for_long() {
 }
 
 #[test]
-fn barriers_that_are_answered_again_bind_the_window_again() {
+fn no_message_is_in_flight_after_the_switch_answers_barriers_again() {
     for version in VERSIONS {
         let message_type = if version == Version::V1_0 { 18 } else { 20 };
         let mut world = flood(version, emulate::Fault::NeverAnswers { message_type });
@@ -66,7 +66,7 @@ fn barriers_that_are_answered_again_bind_the_window_again() {
 }
 
 #[test]
-fn answers_that_come_twice_or_with_another_xid_lose_nothing() {
+fn duplicate_replies_and_replies_with_a_wrong_xid_lose_no_message() {
     // 2,000 messages take the switch 250 ms. A barrier whose reply has another xid is given up after ten seconds.
     let faults = [
         (emulate::Fault::ReplyTwice { every: 1 }, SECOND),
@@ -84,7 +84,7 @@ fn answers_that_come_twice_or_with_another_xid_lose_nothing() {
 }
 
 #[test]
-fn answers_before_the_work_is_done_stop_nobody_and_lose_nothing() {
+fn barrier_replies_before_the_rules_are_installed_lose_no_request() {
     const ENTRIES: u32 = 300;
     for version in VERSIONS {
         let mut world =
@@ -128,7 +128,7 @@ fn sent_and_waiting(world: &World, name: &str, type_: usize) -> (usize, usize) {
 
 /// Waiting PACKET_OUTs are lost with the session, as on any switch. Table changes are kept in the store.
 #[test]
-fn a_switch_that_goes_away_with_a_full_window_serves_all_again_when_it_is_back() {
+fn table_changes_that_wait_at_a_full_window_are_installed_after_a_reconnect() {
     const ENTRIES: u32 = 5;
     for version in VERSIONS {
         let message_type = if version == Version::V1_0 { 18 } else { 20 };
@@ -183,7 +183,7 @@ fn a_switch_that_goes_away_with_a_full_window_serves_all_again_when_it_is_back()
 /// A switch accepts one rule of an entry, refuses the other, and refuses to delete the first. The tenant still gets the
 /// error.
 #[test]
-fn a_switch_that_refuses_deletions_as_well_is_left_as_it_is() {
+fn a_switch_that_refuses_deletions_causes_errors_and_no_endless_retries() {
     for version in VERSIONS {
         let policy = "red: in_port=1\nred: in_port=2";
         let mut world = World::new(Setup::new(version, policy));

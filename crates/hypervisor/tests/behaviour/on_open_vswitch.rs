@@ -91,48 +91,48 @@ fn forwards_as_emulated(
 }
 
 #[test]
-fn switches_forward_as_emulated_v13() {
+fn open_vswitch_forwards_like_the_emulated_switch_v13() {
     let cases = all_speak(Version::V1_3, courses::cases(Version::V1_3, 0.3));
     run("networks-13", &local(two_networks()), cases);
 }
 
 #[test]
-fn switches_forward_as_emulated_v10() {
+fn open_vswitch_forwards_like_the_emulated_switch_v10() {
     let cases = all_speak(Version::V1_0, courses::cases(Version::V1_0, 0.3));
     run("networks-10", &local(two_networks()), cases);
 }
 
 #[test]
-fn big_switches_forward_as_emulated_v13() {
+fn open_vswitch_with_big_switches_forwards_like_the_emulated_switch_v13() {
     let cases = all_speak(Version::V1_3, courses::cases(Version::V1_3, 0.3));
     run("big-13", &local(big_networks()), cases);
 }
 
 #[test]
-fn big_switches_forward_as_emulated_v10() {
+fn open_vswitch_with_big_switches_forwards_like_the_emulated_switch_v10() {
     let cases = all_speak(Version::V1_0, courses::cases(Version::V1_0, 0.3));
     run("big-10", &local(big_networks()), cases);
 }
 
 #[test]
-fn switches_of_two_versions_forward_as_emulated() {
+fn open_vswitch_with_two_versions_forwards_like_the_emulated_switch() {
     run("mixed", &two_networks(), mixed::cases(&mixed::ALL));
 }
 
 #[test]
-fn switches_with_shared_ports_forward_as_emulated_v13() {
+fn open_vswitch_with_shared_ports_forwards_like_the_emulated_switch_v13() {
     run("shared-13", &sharing(), all_speak(Version::V1_3, prop_oneof![grouping(), listing()]));
     run("shared-big-13", &sharing_big(), all_speak(Version::V1_3, listing()));
 }
 
 #[test]
-fn switches_with_shared_ports_forward_as_emulated_v10() {
+fn open_vswitch_with_shared_ports_forwards_like_the_emulated_switch_v10() {
     run("shared-10", &sharing(), all_speak(Version::V1_0, naming_v10()));
     run("shared-big-10", &sharing_big(), all_speak(Version::V1_0, naming_v10()));
 }
 
 #[test]
-fn switches_forward_strange_addresses_as_emulated() {
+fn open_vswitch_forwards_unusual_addresses_like_the_emulated_switch() {
     let cases = all_speak(Version::V1_0, courses::strange_cases(Version::V1_0));
     run("strange-10", &local(two_networks()), cases);
 }

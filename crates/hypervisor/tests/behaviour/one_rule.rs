@@ -27,7 +27,7 @@ fn owned(world: &World) -> Vec<String> {
 }
 
 #[test]
-fn both_are_taken_and_the_first_counts() {
+fn two_entries_with_an_equal_rule_are_accepted_and_the_first_owns_the_rule() {
     for (first, second) in [("", "match=in_port=2"), ("match=in_port=2", "")] {
         let mut world = world();
         play(
@@ -49,7 +49,7 @@ fn both_are_taken_and_the_first_counts() {
 }
 
 #[test]
-fn the_other_takes_over_when_the_owner_is_deleted() {
+fn the_second_entry_takes_the_rule_over_when_the_owner_is_deleted() {
     let mut world = world();
     play(
         &mut world,
@@ -71,7 +71,7 @@ fn the_other_takes_over_when_the_owner_is_deleted() {
 }
 
 #[test]
-fn what_is_deleted_with_the_owner_does_not_take_over() {
+fn no_rule_is_left_when_both_entries_of_a_rule_are_deleted() {
     let mut world = world();
     play(
         &mut world,
@@ -88,7 +88,7 @@ fn what_is_deleted_with_the_owner_does_not_take_over() {
 }
 
 #[test]
-fn the_other_takes_over_when_the_owner_times_out() {
+fn the_second_entry_takes_the_rule_over_when_the_owner_times_out() {
     for (timeout, why) in [("idle=1", "IDLE_TIMEOUT"), ("hard=1", "HARD_TIMEOUT")] {
         let mut world = world();
         play(
@@ -111,7 +111,7 @@ fn the_other_takes_over_when_the_owner_times_out() {
 
 /// The entry looks like an entry that no packet matches.
 #[test]
-fn an_entry_that_owns_nothing_has_its_own_time() {
+fn an_entry_without_an_owned_rule_has_its_own_timeouts() {
     let mut world = world();
     play(
         &mut world,
@@ -137,7 +137,7 @@ fn an_entry_that_owns_nothing_has_its_own_time() {
 }
 
 #[test]
-fn either_is_modified() {
+fn both_entries_with_an_equal_rule_can_be_modified() {
     let mut world = world();
     play(
         &mut world,
@@ -162,7 +162,7 @@ fn either_is_modified() {
 }
 
 #[test]
-fn after_a_restart_the_same_owns() {
+fn rules_have_the_same_owners_after_a_restart() {
     let mut world = world();
     let red = world.connect("red");
     world.say(red, 1, "flow add match=in_port=2 prio=7 actions=output:3 cookie=1");
@@ -190,7 +190,7 @@ fn after_a_restart_the_same_owns() {
 }
 
 #[test]
-fn the_other_takes_over_what_a_refused_entry_owned() {
+fn the_second_entry_takes_the_rule_over_when_the_owner_is_refused() {
     let setup = Setup { per_second: Some(1_000), ..Setup::new(Version::V1_0, PORTS) };
     let mut world = World::new(setup);
     let red = world.connect("red");
@@ -204,7 +204,7 @@ fn the_other_takes_over_what_a_refused_entry_owned() {
 }
 
 #[test]
-fn an_heir_that_the_switch_refuses_is_gone_and_the_next_takes_over() {
+fn an_entry_is_removed_when_the_switch_refuses_the_take_over_of_a_rule() {
     let mut world = world();
     let red = world.connect("red");
     world.say(red, 1, "flow add match=in_port=2 prio=7 actions=output:3");
@@ -220,7 +220,7 @@ fn an_heir_that_the_switch_refuses_is_gone_and_the_next_takes_over() {
 }
 
 #[test]
-fn limits_count_what_is_beneath() {
+fn entries_without_an_owned_rule_count_toward_the_rule_limit() {
     let mut world = world();
     play(
         &mut world,
@@ -242,7 +242,7 @@ fn limits_count_what_is_beneath() {
 
 /// A new slice turns two entries into one rule, and into two rules again.
 #[test]
-fn another_slice_makes_entries_one_and_apart() {
+fn a_new_slice_merges_the_rules_of_two_entries_and_splits_the_rules_again() {
     let wide = "red: any";
     let narrow = "red: in_port=2";
     let mut world = World::new(Setup::new(Version::V1_0, wide));
@@ -262,7 +262,7 @@ fn another_slice_makes_entries_one_and_apart() {
 
 /// After a refused change the entry keeps its remaining time.
 #[test]
-fn an_entry_that_owns_nothing_ends_after_a_refused_change() {
+fn an_entry_without_an_owned_rule_keeps_its_timeout_after_a_refused_change() {
     let mut world = world();
     play(
         &mut world,
@@ -287,7 +287,7 @@ fn an_entry_that_owns_nothing_ends_after_a_refused_change() {
 /// The refusal of the rule that one entry takes over stops the queue. The rule that another entry takes over waits
 /// there.
 #[test]
-fn a_take_over_in_the_queue_survives_the_refusal_of_another() {
+fn a_waiting_take_over_is_done_after_another_take_over_is_refused() {
     let setup = Setup { per_second: Some(1_000), ..Setup::new(Version::V1_0, PORTS) };
     let mut world = World::new(setup);
     let red = world.connect("red");
@@ -340,7 +340,7 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     /// After any events, each rule on the switch has one owner, and no rule is missing that an entry waits for.
     #[test]
-    fn at_rest_each_has_one_owner(steps in vec(step(), 1..40), slow in any::<bool>()) {
+    fn every_rule_has_one_owner_after_random_events(steps in vec(step(), 1..40), slow in any::<bool>()) {
         let policies = [PORTS, "red: in_port=2\nred: in_port=3", "red: dl_type=0x0800\nred: in_port=1"];
         let per_second = slow.then_some(1_000);
         let mut world = World::new(Setup { per_second, ..Setup::new(Version::V1_0, PORTS) });

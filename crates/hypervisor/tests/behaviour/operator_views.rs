@@ -37,7 +37,7 @@ fn lines(pages: &[FlowPage]) -> Vec<String> {
 }
 
 #[test]
-fn a_table_is_shown_as_the_tenant_wrote_it_and_as_it_is_on_the_switch() {
+fn an_operator_can_view_the_tenants_entries_and_the_rules_on_the_switch() {
     for version in VERSIONS {
         let mut world = World::new(Setup::new(version, SPACES));
         let red = world.connect("red");
@@ -60,7 +60,7 @@ fn a_table_is_shown_as_the_tenant_wrote_it_and_as_it_is_on_the_switch() {
 }
 
 #[test]
-fn large_tables_come_in_pages_whatever_the_cookies() {
+fn a_large_table_is_shown_in_bounded_pages_with_each_entry_once() {
     const ENTRIES: usize = 1_000;
     for version in VERSIONS {
         let mut world = World::new(Setup::new(version, SPACES));
@@ -92,7 +92,7 @@ fn large_tables_come_in_pages_whatever_the_cookies() {
 }
 
 #[test]
-fn who_has_no_part_is_shown_nothing() {
+fn tables_of_unknown_tenants_and_switches_are_not_shown() {
     let world = World::new(Setup::new(Version::V1_3, SPACES));
     let (red, dpid) = (world.tenant("red"), world.core.dpid());
     for known in [Known::ByTenant, Known::BySwitch] {

@@ -15,7 +15,7 @@ fn is_spoken_to(world: &World) -> bool {
 }
 
 #[test]
-fn what_1_0_does_not_have_is_not_sent_there() {
+fn a_switch_that_reconnects_with_1_0_gets_only_messages_of_1_0() {
     let mut world = World::new(Setup::new(Version::V1_3, RED));
     let red = world.connect("red");
     world.say(red, 1, "group add id=1 type=all buckets=output:1");
@@ -42,7 +42,7 @@ fn what_1_0_does_not_have_is_not_sent_there() {
 }
 
 #[test]
-fn entries_are_not_taken_for_what_they_would_say_in_the_other_version() {
+fn entries_are_removed_when_the_switch_reconnects_with_another_version() {
     for (version, other) in [(Version::V1_3, Version::V1_0), (Version::V1_0, Version::V1_3)] {
         let mut world = World::new(Setup::new(version, RED));
         let red = world.connect("red");

@@ -59,7 +59,7 @@ fn check(world: &mut World, label: u16) {
 }
 
 #[test]
-fn a_new_map_is_followed_in_turns_and_requests_wait() {
+fn a_new_map_is_applied_in_turns_and_tenant_requests_wait() {
     for version in VERSIONS {
         let mut world = world(version);
         let quiet = world.connect("quiet");
@@ -107,7 +107,7 @@ fn is_late(message: &[u8]) -> bool {
 }
 
 #[test]
-fn a_rule_that_the_switch_refuses_meanwhile_is_tried_again() {
+fn a_rule_that_is_refused_during_a_map_change_is_sent_again() {
     for version in VERSIONS {
         let mut world = world(version);
         world.begin_policy(passing(1000));
@@ -137,7 +137,7 @@ fn check_interrupted(labels: u16, event: impl Fn(&mut World)) {
 }
 
 #[test]
-fn a_map_that_comes_meanwhile_is_followed_next() {
+fn a_map_that_arrives_during_a_map_change_is_applied_next() {
     check_interrupted(1100, |world| {
         world.begin_policy(passing(1100));
         world.turn(READ);
@@ -145,7 +145,7 @@ fn a_map_that_comes_meanwhile_is_followed_next() {
 }
 
 #[test]
-fn a_new_connection_in_the_middle_finds_what_is_missing() {
+fn a_reconnect_during_a_map_change_installs_the_missing_rules() {
     check_interrupted(1000, |world| {
         world.reconnect();
     });

@@ -29,7 +29,7 @@ fn check(policy: &str, script: &str) {
 }
 
 #[test]
-fn a_packet_goes_to_its_owner_alone() {
+fn a_packet_in_is_sent_only_to_the_owner_of_the_packet() {
     check(
         BY_ADDRESS,
         "
@@ -55,7 +55,7 @@ fn a_packet_goes_to_its_owner_alone() {
 }
 
 #[test]
-fn where_spaces_overlap_the_priority_decides() {
+fn the_priority_decides_the_owner_where_flowspaces_overlap() {
     check(
         "
         red: ip @100
@@ -71,7 +71,7 @@ fn where_spaces_overlap_the_priority_decides() {
 }
 
 #[test]
-fn a_reader_gets_copies_and_may_change_nothing() {
+fn a_read_only_tenant_gets_packet_in_copies_and_no_write_access() {
     check(
         "
         red: ip,nw_src=10.1.0.0/16
@@ -96,7 +96,7 @@ fn a_reader_gets_copies_and_may_change_nothing() {
 }
 
 #[test]
-fn packets_out_stay_within_the_slice() {
+fn a_packet_out_outside_the_slice_is_refused() {
     check(
         BY_ADDRESS,
         "
@@ -136,7 +136,7 @@ fn packets_out_stay_within_the_slice() {
 }
 
 #[test]
-fn flood_is_the_slices_ports() {
+fn flood_sends_only_to_ports_of_the_slice() {
     check(
         BY_PORT,
         "
@@ -158,7 +158,7 @@ fn flood_is_the_slices_ports() {
 }
 
 #[test]
-fn a_packet_sent_through_the_table_meets_its_own_tenants_rules() {
+fn a_packet_out_to_table_uses_the_tenants_own_entries() {
     check(
         BY_ADDRESS,
         "
@@ -172,7 +172,7 @@ fn a_packet_sent_through_the_table_meets_its_own_tenants_rules() {
 }
 
 #[test]
-fn a_probe_reaches_the_tenant_that_sent_it() {
+fn an_lldp_probe_is_reported_only_to_the_tenant_that_sent_the_probe() {
     for version in VERSIONS {
         let policy = "
             red: in_port=1,ip
@@ -203,7 +203,7 @@ fn a_probe_reaches_the_tenant_that_sent_it() {
 }
 
 #[test]
-fn a_probe_is_tagged_also_where_lldp_is_the_tenants() {
+fn an_lldp_probe_is_not_reported_to_another_tenant_with_lldp_in_the_slice() {
     // The other end of the link may be at another tenant's port.
     for version in VERSIONS {
         let mut world = World::new(Setup::new(version, BY_PORT));
@@ -224,7 +224,7 @@ fn a_probe_is_tagged_also_where_lldp_is_the_tenants() {
 }
 
 #[test]
-fn a_probe_comes_back_as_it_was_sent() {
+fn an_lldp_probe_returns_unchanged_to_the_tenant() {
     for version in VERSIONS {
         let mut world = World::new(Setup::new(version, BY_ADDRESS));
         let red = world.connect("red");
@@ -242,7 +242,7 @@ fn with_buffers(version: Version) -> Setup {
 }
 
 #[test]
-fn a_buffer_is_good_for_one_use_by_whom_it_was_given_to() {
+fn a_buffer_id_can_be_used_once_and_only_by_the_receiving_tenant() {
     play_with(
         with_buffers(Version::V1_0),
         "
@@ -312,7 +312,7 @@ fn a_modified_entry_is_applied_to_the_packet_of_its_buffer() {
 
 /// However many entries the modification matches, the packet is sent through the tables once, after the modification.
 #[test]
-fn on_1_3_a_modification_releases_the_packet_of_its_buffer() {
+fn on_1_3_a_modify_sends_the_buffered_packet_through_the_tables_once() {
     for modify in [
         "modify match=ip",
         "modify_strict match=ip prio=5",
@@ -337,7 +337,7 @@ fn on_1_3_a_modification_releases_the_packet_of_its_buffer() {
 }
 
 #[test]
-fn a_packet_in_two_rules_of_an_entry_is_sent_once() {
+fn a_buffered_packet_that_matches_two_rules_of_an_entry_is_sent_once() {
     let setup = Setup::new(
         Version::V1_0,
         "
@@ -359,7 +359,7 @@ fn a_packet_in_two_rules_of_an_entry_is_sent_once() {
 }
 
 #[test]
-fn a_packet_that_the_new_entry_does_not_take_goes_through_the_table() {
+fn a_buffered_packet_that_the_new_entry_does_not_match_uses_the_table() {
     play_with(
         with_buffers(Version::V1_0),
         "
@@ -374,7 +374,7 @@ fn a_packet_that_the_new_entry_does_not_take_goes_through_the_table() {
 }
 
 #[test]
-fn a_packet_in_of_a_buffered_packet_is_as_long_as_was_asked() {
+fn a_packet_in_of_a_buffered_packet_has_the_length_of_set_config() {
     play_with(
         with_buffers(Version::V1_0),
         "
@@ -391,7 +391,7 @@ fn a_packet_in_of_a_buffered_packet_is_as_long_as_was_asked() {
 /// Only the bytes of a packet identify its owner, so the switch sends enough bytes, whatever the rule asks for. The tenant
 /// gets them all.
 #[test]
-fn on_1_0_a_tenant_gets_all_bytes_though_its_rule_asks_for_few() {
+fn on_1_0_a_packet_in_can_be_longer_than_the_max_len_of_the_entry() {
     for length in [0, 20, 90] {
         let policy = "
             red: in_port=1 @10
@@ -424,7 +424,7 @@ fn on_1_0_a_tenant_gets_all_bytes_though_its_rule_asks_for_few() {
 
 /// The bytes of a packet also decide who may read the packet and how it may be treated, wherever its rule is.
 #[test]
-fn a_rule_that_asks_for_little_is_like_any() {
+fn readers_and_permissions_do_not_depend_on_the_max_len_of_the_entry() {
     for version in VERSIONS {
         let policy = "
             red: in_port=1 @10
@@ -475,7 +475,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn on_1_0_a_rule_that_asks_for_little_does_not_hide_probes() {
+fn on_1_0_a_small_max_len_does_not_hide_lldp_probes() {
     let mut world = World::new(with_buffers(Version::V1_0));
     world.set_policy(policy(BY_PORT));
     let red = world.connect("red");

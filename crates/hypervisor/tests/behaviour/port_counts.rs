@@ -55,7 +55,7 @@ fn check(
 }
 
 #[test]
-fn a_link_has_received_what_came_by_it_and_sent_what_arrived() {
+fn a_link_port_counts_only_packets_of_the_link() {
     let mut testbed = forwarding(V13);
     send(&mut testbed, 1, 1, 3);
     send(&mut testbed, 1, 3, 2);
@@ -71,7 +71,7 @@ fn a_link_has_received_what_came_by_it_and_sent_what_arrived() {
 /// On OpenFlow 1.0 no rule counts for a single link or for a tenant's hosts at a shared port. A port that belongs
 /// wholly to the tenant has the switch's counters.
 #[test]
-fn on_1_0_only_whole_ports_are_counted() {
+fn on_1_0_only_ports_that_belong_wholly_to_the_tenant_have_counters() {
     let mut testbed = forwarding(Version::V1_0);
     send(&mut testbed, 1, 1, 3);
     assert_eq!(testbed.counted(1, 1, 11), (None, None));
@@ -81,7 +81,7 @@ fn on_1_0_only_whole_ports_are_counted() {
 }
 
 #[test]
-fn anothers_packets_do_not_show() {
+fn port_counters_do_not_include_packets_of_another_tenant() {
     let mut testbed = forwarding(V13);
     send(&mut testbed, 1, 1, 3);
     let red = [(1, 10), (2, 10), (2, 11), (3, 10)];
@@ -97,7 +97,7 @@ fn anothers_packets_do_not_show() {
 }
 
 #[test]
-fn a_controllers_own_packets_count_as_any_others() {
+fn packet_outs_are_counted_at_both_ends_of_a_link() {
     let mut testbed = forwarding(V13);
     testbed.out(1, 1, "out in_port=controller actions=output:11 data=10.0.0.1>10.0.0.2");
     check(&mut testbed, (1, 1, 11), 0, 1);
@@ -106,7 +106,7 @@ fn a_controllers_own_packets_count_as_any_others() {
 
 /// The counters of removed rules are not kept.
 #[test]
-fn counts_begin_anew_where_a_link_moves() {
+fn port_counters_start_at_zero_after_a_link_moves() {
     let mut testbed = forwarding(V13);
     send(&mut testbed, 1, 1, 3);
     check(&mut testbed, (1, 3, 11), 3, 0);
@@ -121,7 +121,7 @@ fn counts_begin_anew_where_a_link_moves() {
 
 /// The rules that count stay on the switch.
 #[test]
-fn counts_outlive_connections() {
+fn port_counters_are_kept_when_the_switch_reconnects() {
     let mut testbed = forwarding(V13);
     send(&mut testbed, 1, 1, 3);
     for switch in [3, 1] {
@@ -132,7 +132,7 @@ fn counts_outlive_connections() {
 }
 
 #[test]
-fn a_port_that_is_taken_away_counts_from_nothing_when_it_is_back() {
+fn port_counters_start_at_zero_after_a_port_is_removed_and_added_again() {
     for version in [V13] {
         let mut testbed = forwarding(version);
         send(&mut testbed, 1, 1, 3);
@@ -150,7 +150,7 @@ fn a_port_that_is_taken_away_counts_from_nothing_when_it_is_back() {
 }
 
 #[test]
-fn a_port_that_is_configured_otherwise_goes_on_counting() {
+fn port_counters_continue_after_a_port_mod() {
     for version in [V13] {
         let mut testbed = forwarding(version);
         send(&mut testbed, 1, 1, 3);
@@ -167,7 +167,7 @@ fn a_port_that_is_configured_otherwise_goes_on_counting() {
 }
 
 #[test]
-fn the_silence_of_one_switch_does_not_hold_up_the_answer_of_another() {
+fn port_statistics_are_answered_when_the_switch_at_the_far_end_is_silent() {
     for version in [V13] {
         let mut testbed = forwarding(version);
         testbed.deafen(3, true);
@@ -196,7 +196,7 @@ fn the_silence_of_one_switch_does_not_hold_up_the_answer_of_another() {
 }
 
 #[test]
-fn a_switch_is_asked_for_others_a_few_times_a_second_and_only_while_somebody_asks() {
+fn statistics_requests_to_the_far_end_are_few_and_stop_without_demand() {
     let mut testbed = forwarding(V13);
     check(&mut testbed, (1, 1, 11), 0, 0);
     let before = testbed.asked_for_statistics(3);
@@ -212,7 +212,7 @@ fn a_switch_is_asked_for_others_a_few_times_a_second_and_only_while_somebody_ask
 }
 
 #[test]
-fn counters_of_one_tenant_from_another_switch_do_not_count_for_another_tenant() {
+fn counters_from_the_far_end_count_only_for_the_tenant_of_the_link() {
     let mut testbed = forwarding(V13);
     testbed.deafen(3, true);
     testbed.counted(1, 1, 11);
@@ -222,7 +222,7 @@ fn counters_of_one_tenant_from_another_switch_do_not_count_for_another_tenant() 
 }
 
 #[test]
-fn a_shared_edge_port_has_received_what_the_tenants_hosts_sent() {
+fn a_shared_edge_port_counts_only_frames_from_the_tenants_hosts() {
     for version in VERSIONS {
         let host = |n: u8| [0x02, 0, 0, 0, 0x10, n];
         let plan = |n| Plan {
@@ -250,7 +250,7 @@ fn a_shared_edge_port_has_received_what_the_tenants_hosts_sent() {
 }
 
 #[test]
-fn the_end_of_a_big_switchs_link_counts_where_it_is() {
+fn a_link_port_of_a_big_switch_counts_at_the_member_with_the_link_end() {
     let mut testbed = Testbed::new(V13, big_networks());
     for (switch, rule) in [
         (1, "match=in_port=1 prio=5 actions=output:10"),

@@ -81,7 +81,7 @@ fn rules(testbed: &mut Testbed, version: Version, forward: bool) {
 }
 
 #[test]
-fn it_does_what_it_would_on_a_switch_of_the_tenants_own() {
+fn port_mod_acts_as_on_a_switch_of_the_tenants_own() {
     for version in VERSIONS {
         for forward in [true, false] {
             for bits in bits(version) {
@@ -128,7 +128,7 @@ fn a_packet_out_does_not_leave_by_a_port_that_is_down_or_does_not_forward() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn port_mod_with_invalid_or_unsupported_values_is_refused() {
     // Port 11 is blue's. Weir refuses the bit NO_RECV_STP, because it cannot drop spanning-tree frames alone; OpenFlow 1.3
     // has no such bit. Bits of the configuration outside the mask may have any value.
     both_versions(two_networks()).play(
@@ -185,7 +185,7 @@ fn spanning_tree_frames_are_treated_like_other_frames() {
 }
 
 #[test]
-fn a_group_that_fails_over_does_so_for_a_port_that_was_taken_down() {
+fn fast_failover_groups_skip_ports_that_port_mod_sets_down() {
     // A group that is written again counts from zero; but each count stands at its bucket.
     Testbed::new(Version::V1_3, two_networks()).play(
         "
@@ -209,7 +209,7 @@ fn a_group_that_fails_over_does_so_for_a_port_that_was_taken_down() {
 }
 
 #[test]
-fn an_entry_that_no_port_in_use_could_have_is_refused_while_none_is() {
+fn unsupported_outputs_are_refused_also_when_the_port_is_down() {
     let mut plans = two_networks();
     plans[0].shared = vec![(1, 4, 7, [2, 0, 0, 0, 0x10, 0])];
     // On 1.0 a frame with a tag does not pass by a link; on 1.3 a set that goes on sends by no port.
@@ -231,7 +231,7 @@ const OWN: &str = "
 ";
 
 #[test]
-fn the_tenants_other_controllers_are_notified() {
+fn port_mod_sends_port_status_to_other_controllers_of_the_tenant() {
     both(
         OWN,
         "
@@ -252,7 +252,7 @@ fn the_tenants_other_controllers_are_notified() {
 }
 
 #[test]
-fn the_switchs_port_is_not_touched() {
+fn port_mod_in_a_network_leaves_the_port_of_the_switch_unchanged() {
     for version in VERSIONS {
         let mut world = World::new(Setup::new(version, OWN));
         let violet = world.connect("violet");
@@ -266,7 +266,7 @@ fn the_switchs_port_is_not_touched() {
 }
 
 #[test]
-fn it_outlives_the_connection_and_goes_with_the_port() {
+fn a_port_configuration_survives_reconnects_and_ends_with_the_port() {
     for version in VERSIONS {
         let mut world = World::new(Setup::new(version, OWN));
         let violet = world.connect("violet");
@@ -319,7 +319,7 @@ fn it_outlives_the_connection_and_goes_with_the_port() {
 }
 
 #[test]
-fn nothing_is_done_before_the_store_has_it() {
+fn port_mod_takes_effect_only_after_the_configuration_is_stored() {
     for version in VERSIONS {
         let mut world = World::new(Setup { store_at_once: false, ..Setup::new(version, OWN) });
         let violet = world.connect("violet");
@@ -344,7 +344,7 @@ fn nothing_is_done_before_the_store_has_it() {
 
 /// Weir has one rule for each host behind a shared port, and replaces all these rules.
 #[test]
-fn a_port_of_many_hosts_is_configured_as_a_whole() {
+fn port_mod_of_a_shared_port_applies_to_each_host_of_the_tenant() {
     const HOSTS: u8 = 30;
     let host = |tenant: usize, n: u8| [2, 0, 0, 0, 0x10 + tenant as u8, n];
     let shared = |tenant| (0..HOSTS).map(|n| (1, 2, 2, host(tenant, n))).collect();

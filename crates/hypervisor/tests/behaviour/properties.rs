@@ -156,14 +156,14 @@ fn packets() -> impl Strategy<Value = Vec<(u32, u8, u8)>> {
 
 proptest! {
     #[test]
-    fn no_packet_meets_anothers_rule_on_1_0(
+    fn packets_match_only_rules_of_their_owner_on_1_0(
         text in policy_text(), rules in rules(), packets in packets()
     ) {
         packets_stay_with_their_owner(Version::V1_0, &text, &rules, &packets)?;
     }
 
     #[test]
-    fn no_packet_meets_anothers_rule_on_1_3(
+    fn packets_match_only_rules_of_their_owner_on_1_3(
         text in policy_text(), rules in rules(), packets in packets()
     ) {
         packets_stay_with_their_owner(Version::V1_3, &text, &rules, &packets)?;
@@ -337,21 +337,21 @@ fn no_answer_is_a_panic(version: Version, spoils: &[Spoil]) -> Result<(), TestCa
 
 proptest! {
     #[test]
-    fn spoilt_requests_touch_no_neighbour(spoils in spoils()) {
+    fn malformed_requests_change_no_state_of_another_tenant(spoils in spoils()) {
         for version in VERSIONS {
             no_request_touches_a_neighbour(version, &spoils)?;
         }
     }
 
     #[test]
-    fn spoilt_answers_are_survived(spoils in spoils()) {
+    fn weir_answers_echo_after_malformed_switch_messages(spoils in spoils()) {
         for version in VERSIONS {
             no_answer_is_a_panic(version, &spoils)?;
         }
     }
 
     #[test]
-    fn arbitrary_bytes_are_survived(messages in vec((any::<bool>(), any::<bool>(), vec(any::<u8>(), 0..200)), 1..20)) {
+    fn messages_with_arbitrary_bytes_cause_no_panic(messages in vec((any::<bool>(), any::<bool>(), vec(any::<u8>(), 0..200)), 1..20)) {
         for version in VERSIONS {
             let mut world = World::new(Setup::new(version, TWO));
             let red = world.connect("red");

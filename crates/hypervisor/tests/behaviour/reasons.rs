@@ -394,7 +394,7 @@ fn group_instances() -> CheckAndText {
 }
 
 #[test]
-fn each_reason_has_a_request_that_is_refused_for_it() {
+fn each_refusal_reason_occurs_and_has_its_own_text() {
     let refused: Vec<(Reason, CheckAndText)> =
         Reason::ALL.iter().map(|it| (*it, refused_for(*it))).collect();
     let wrong: Vec<_> = refused.iter().filter(|(reason, found)| *reason != found.0).collect();
@@ -406,7 +406,7 @@ fn each_reason_has_a_request_that_is_refused_for_it() {
 
 /// A refusal names its port, table or type.
 #[test]
-fn refusals_name_the_port_the_table_and_the_type() {
+fn refusal_texts_name_the_port_table_or_ethernet_type() {
     for (reason, words) in [
         (Reason::OutPort, "an action sends to port 3, which is not the tenant's"),
         (Reason::InPort, "the packets are to come by port 99, which is not the tenant's"),

@@ -54,7 +54,7 @@ fn check(world: &mut World, entries: usize) {
 }
 
 #[test]
-fn the_switch_is_answered_between_two_turns() {
+fn the_switch_gets_an_echo_reply_in_each_turn_of_reconciliation() {
     for version in VERSIONS {
         let (mut world, mut turns) = (in_the_middle(version), 0);
         while world.core.is_turn_awaited() {
@@ -77,7 +77,7 @@ fn the_switch_is_answered_between_two_turns() {
 }
 
 #[test]
-fn an_entry_that_the_switch_removes_meanwhile_ends_once() {
+fn an_entry_that_expires_during_reconciliation_is_removed() {
     for version in VERSIONS {
         let mut world = in_the_middle(version);
         world.now += 60_000_000_000;
@@ -89,7 +89,7 @@ fn an_entry_that_the_switch_removes_meanwhile_ends_once() {
 }
 
 #[test]
-fn a_policy_that_comes_meanwhile_is_followed_next() {
+fn a_policy_change_during_reconciliation_is_applied_afterwards() {
     for version in VERSIONS {
         let mut world = in_the_middle(version);
         world.begin_policy(policy(AFTER));
@@ -102,7 +102,7 @@ fn a_policy_that_comes_meanwhile_is_followed_next() {
 }
 
 #[test]
-fn a_switch_that_says_too_much_meanwhile_is_disconnected() {
+fn a_switch_that_sends_too_much_during_reconciliation_is_disconnected() {
     for version in VERSIONS {
         let mut world = in_the_middle(version);
         let mut port_status = vec![0; 64];

@@ -20,7 +20,7 @@ fn refusals(world: &World, tenant: &str) -> Vec<(u32, RefusedBy, String, String)
 }
 
 #[test]
-fn weirs_refusals_are_distinguished_from_the_switchs() {
+fn refusals_by_weir_are_distinguished_from_refusals_by_the_switch() {
     for version in VERSIONS {
         let mut world = World::new(Setup::new(version, SPACES));
         let red = world.connect("red");
@@ -42,7 +42,7 @@ fn weirs_refusals_are_distinguished_from_the_switchs() {
 }
 
 #[test]
-fn what_the_switch_does_not_answer_is_no_refusal_of_the_switchs() {
+fn a_request_without_a_switch_reply_is_recorded_as_a_timeout() {
     for version in VERSIONS {
         let mut world = World::new(Setup::new(version, SPACES));
         let red = world.connect("red");
@@ -59,7 +59,7 @@ fn what_the_switch_does_not_answer_is_no_refusal_of_the_switchs() {
 }
 
 #[test]
-fn the_last_are_kept_and_no_more() {
+fn only_the_last_refusals_of_a_tenant_are_kept() {
     for version in VERSIONS {
         let mut world = World::new(Setup::new(version, SPACES));
         let red = world.connect("red");

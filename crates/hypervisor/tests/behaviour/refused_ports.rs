@@ -48,7 +48,7 @@ fn set(world: &mut World, faults: Vec<Fault>, map: fabric::embedding::SwitchMap)
 
 /// A rule that is refused once is installed at the second try.
 #[test]
-fn an_entry_of_table_0_is_tried_once_more() {
+fn a_rule_of_table_0_that_is_refused_once_is_installed_by_a_retry() {
     let (mut world, blue) = world();
     assert_eq!(up(&mut world, blue), [1, 10]);
     // Behind what the tenant's entry has to be.
@@ -64,7 +64,7 @@ fn an_entry_of_table_0_is_tried_once_more() {
 
 /// The port is down until the map changes or the switch connects again.
 #[test]
-fn a_port_by_which_nothing_can_come_is_down() {
+fn a_port_is_down_when_the_switch_refuses_its_ingress_rule() {
     let refuse = || vec![Fault::RefuseFlowMods { every: 1 }];
     let (mut world, [red, blue]) = empty();
     set(&mut world, refuse(), hairpin_map());
@@ -151,7 +151,7 @@ fn refused_rules_and_ports_are_reported() {
 
 /// Transit packets that the switch cannot forward are reported once, when the whole result is known.
 #[test]
-fn refused_transits_are_reported() {
+fn refused_transits_are_reported_once() {
     let hop = |port, tag| Hop { port: PortNumber::new(port).unwrap(), tag: Tag::new(tag).unwrap() };
     let pass = |tag| {
         let (from, to) = (hop(1, tag), Exit::Next(hop(2, tag)));
@@ -197,7 +197,7 @@ fn refused_transits_are_reported() {
 
 /// The same holds for LOCAL, which has another number in the metadata.
 #[test]
-fn local_is_down_as_others_are() {
+fn the_local_port_is_down_when_the_switch_refuses_its_rule() {
     let with_local = || {
         let mut map = hairpin_map();
         for member in map.members.values_mut() {
@@ -217,7 +217,7 @@ fn local_is_down_as_others_are() {
 
 /// A switch without any room: a tenant that is added has ports, and they are down.
 #[test]
-fn all_ports_are_down_where_all_is_refused() {
+fn each_port_is_down_when_the_switch_refuses_each_rule() {
     let mut world = World::new(Setup {
         policy: policy("red: -\nblue: -"),
         ports: 6,
@@ -243,7 +243,7 @@ fn broadcast() -> Vec<u8> {
 /// The port of a big switch is down whichever member refuses the rule: the member with the port, or one that delivers
 /// to the port.
 #[test]
-fn a_port_of_a_big_switch_that_a_member_refuses_is_down() {
+fn a_big_switch_port_is_down_when_a_member_refuses_its_rules() {
     const ALL: [u32; 5] = [1, 2, 7, 8, 10];
     let red = TenantId(1);
     // What comes with one shared port is also how packets get to all of them.
@@ -300,7 +300,7 @@ fn a_port_of_a_big_switch_that_a_member_refuses_is_down() {
 
 /// The port is also down if packets from another member, on either version, cannot leave by it.
 #[test]
-fn a_port_by_which_nothing_leaves_a_big_switch_is_down() {
+fn a_big_switch_port_is_down_when_its_egress_transit_rule_is_refused() {
     const ALL: [u32; 5] = [1, 2, 7, 8, 10];
     let red = TenantId(1);
     for (version, (port, owner)) in VERSIONS

@@ -34,7 +34,7 @@ fn check(version: Version, changes: &[String]) {
 }
 
 #[test]
-fn what_replaces_an_entry_counts_from_nothing_on_1_0_and_goes_on_on_1_3() {
+fn an_add_that_replaces_an_entry_resets_counters_on_1_0_but_not_on_1_3() {
     for version in VERSIONS {
         for first in ACTIONS {
             for second in ACTIONS {
@@ -123,7 +123,7 @@ fn reset_counts_resets_the_counters_of_an_entry_of_a_slice() {
 
 /// A refused change resets no counters, and the restored entry is not reset either.
 #[test]
-fn an_entry_that_is_brought_back_has_counted_what_it_had() {
+fn an_entry_restored_after_a_refused_change_keeps_its_counters() {
     let mut world = World::new(Setup::new(Version::V1_3, "red: ip"));
     let red = world.connect("red");
     world.say(red, 1, "flow add match=ip prio=5 actions=output:2 flags=reset");
@@ -162,7 +162,7 @@ fn reset_counts_resets_the_counters_of_an_entry_of_a_big_switch() {
 
 /// The end of an entry is not yet reported when another entry replaces it.
 #[test]
-fn counters_that_are_reported_late_count_for_the_replaced_entry() {
+fn counters_that_are_reported_late_are_not_added_to_the_new_entry() {
     let policy = "
         red: in_port=1
         red: in_port=2

@@ -101,7 +101,7 @@ fn is_refused(heard: &[String]) -> bool {
 }
 
 #[test]
-fn others_are_served_between_two_turns() {
+fn another_tenant_is_served_in_each_turn_of_a_replay() {
     for (version, mut world, many) in worlds() {
         let quiet = world.connect("quiet");
         let examined = |world: &World| world.core.tenants().nth(1).unwrap().counters.examined;
@@ -131,7 +131,7 @@ fn others_are_served_between_two_turns() {
 }
 
 #[test]
-fn requests_wait_until_the_end_except_echo() {
+fn requests_except_echo_wait_until_the_replay_ends() {
     for (version, mut world, many) in worlds() {
         let index = world.controllers[many.0].index;
         for (xid, words) in [(20, "stats flow"), (22, "barrier"), (23, "echo")] {
@@ -208,7 +208,7 @@ fn statistics_do_not_show_a_part_of_an_interrupted_change() {
 }
 
 #[test]
-fn an_entry_that_times_out_meanwhile_is_gone() {
+fn an_entry_that_expires_during_a_replay_is_removed_once() {
     for (version, mut world, many) in worlds() {
         world.now += 60_000_000_000;
         world.advance(1_000_000_000);
@@ -221,7 +221,7 @@ fn an_entry_that_times_out_meanwhile_is_gone() {
 }
 
 #[test]
-fn a_new_connection_finds_each_entry_as_it_was_or_as_it_is_to_be() {
+fn each_entry_is_in_its_old_or_new_state_after_a_reconnect_during_a_replay() {
     for (version, mut world, _) in worlds() {
         world.reconnect();
         let entries = showing(&world, 1) + showing(&world, 2);
@@ -232,7 +232,7 @@ fn a_new_connection_finds_each_entry_as_it_was_or_as_it_is_to_be() {
 }
 
 #[test]
-fn a_new_policy_waits_for_the_end() {
+fn a_new_policy_waits_until_the_replay_ends() {
     for (version, mut world, many) in worlds() {
         world.begin_policy(policy(AFTER));
         world.advance(1_000_000_000);
@@ -243,7 +243,7 @@ fn a_new_policy_waits_for_the_end() {
 
 /// The replay waits until all entries have followed the new policy.
 #[test]
-fn a_refusal_while_entries_follow_a_policy() {
+fn entries_are_correct_after_a_refusal_during_a_policy_change() {
     for version in VERSIONS {
         let mut setup = Setup { per_second: Some(20_000), ..Setup::new(version, BEFORE) };
         setup.settings.batch = BATCH;

@@ -9,7 +9,7 @@ const BLUE: usize = 1;
 
 /// The switch's own forwarding does not separate tenants.
 #[test]
-fn normal_is_refused() {
+fn output_to_normal_is_refused() {
     for plans in [local(two_networks()), local(big_networks())] {
         both_versions(plans.clone()).play(
             "
@@ -28,7 +28,7 @@ fn normal_is_refused() {
 /// The LOCAL port of red's second switch is the LOCAL port of the physical switch. The LOCAL port of blue's first
 /// switch is an ordinary port.
 #[test]
-fn local_is_a_port_like_any() {
+fn the_local_port_works_like_an_ordinary_port() {
     for (version, plans) in VERSIONS
         .into_iter()
         .flat_map(|it| [(it, local(two_networks())), (it, local(big_networks()))])
@@ -101,7 +101,7 @@ fn local_is_a_port_like_any() {
 }
 
 #[test]
-fn local_comes_and_goes() {
+fn the_tenant_is_notified_when_its_local_port_is_removed_and_added() {
     let mut without = local(two_networks());
     without[BLUE].edges.retain(|edge| edge.2 != LOCAL);
     for version in VERSIONS {
@@ -136,7 +136,7 @@ fn local_comes_and_goes() {
 
 /// A link may end at LOCAL, too.
 #[test]
-fn a_link_between_local_ports() {
+fn a_link_between_local_ports_forwards_packets() {
     for version in VERSIONS {
         let red = Plan {
             edges: vec![(1, 1, 1), (3, 1, 1)],
@@ -166,7 +166,7 @@ fn a_link_between_local_ports() {
 
 /// A switch without a mapped LOCAL port has no LOCAL.
 #[test]
-fn without_one_local_is_refused() {
+fn local_is_refused_on_a_switch_without_a_local_port() {
     both_versions(local(two_networks())).play(
         "
         only red@1> flow add match=in_port=1 prio=5 actions=local -> ERROR OFPBAC_BAD_OUT_PORT

@@ -48,7 +48,7 @@ fn deleted(version: Version, message: &[u8]) -> Vec<u8> {
 /// The deletion may belong to the rule before this one, so Weir installs the rule once more, but not again and again.
 /// Then the tenant is notified.
 #[test]
-fn what_is_deleted_again_and_again_ends() {
+fn an_entry_ends_after_its_rule_is_deleted_externally_twice() {
     const FLOW_MOD: u8 = 14;
     for version in VERSIONS {
         let mut world = World::new(Setup::new(version, "red own=1+2: -"));

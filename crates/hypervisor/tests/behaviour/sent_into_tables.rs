@@ -19,7 +19,7 @@ fn out(name: &str) -> String {
 }
 
 #[test]
-fn what_a_controller_sends_into_the_tables_meets_its_rules() {
+fn a_packet_out_to_table_is_matched_with_the_tenants_entries() {
     for version in VERSIONS {
         for tenant in [0, BLUE] {
             let mut testbed = Testbed::new(version, two_networks());
@@ -64,7 +64,7 @@ fn what_a_controller_sends_into_the_tables_meets_its_rules() {
 
 /// The search for a rule takes time from all tenants (OpenFlow 1.0).
 #[test]
-fn among_too_many_rules_none_is_looked_for() {
+fn a_packet_out_to_table_is_refused_above_4096_entries_on_1_0() {
     let mut world = World::new(Setup::new(Version::V1_0, "blue flows=5000 own=3+4: -"));
     let blue = world.connect("blue");
     for number in 0..4096 {
@@ -80,7 +80,7 @@ fn among_too_many_rules_none_is_looked_for() {
 
 /// The packet continues in later tables, through groups, and where a group is treated separately.
 #[test]
-fn it_goes_on_to_later_tables() {
+fn a_packet_out_to_table_continues_in_later_tables() {
     Testbed::new(Version::V1_3, two_networks()).play(
         "
         blue@1> group add id=1 type=all buckets=output:11|output:10|output:1
@@ -95,7 +95,7 @@ fn it_goes_on_to_later_tables() {
 
 /// Packets that slices send do not enter a network.
 #[test]
-fn a_slice_does_not_enter_a_network() {
+fn a_packet_out_from_a_slice_does_not_enter_a_network() {
     let mut policy = policy("red: any\nblue own=3+4: -");
     policy.tags = Some(2000..=2100);
     let mut world = World::new(Setup { policy, ..Setup::new(Version::V1_3, "") });

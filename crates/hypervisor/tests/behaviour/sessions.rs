@@ -11,7 +11,7 @@ const TWO: &str = "
 ";
 
 #[test]
-fn features_show_the_slice_only() {
+fn features_reply_shows_only_the_ports_of_the_slice() {
     both(
         TWO,
         "
@@ -58,7 +58,7 @@ fn equal_xids_of_tenants_do_not_collide() {
 }
 
 #[test]
-fn the_configuration_is_each_tenants_own() {
+fn each_tenant_has_its_own_switch_configuration() {
     both(
         TWO,
         "
@@ -75,7 +75,7 @@ fn the_configuration_is_each_tenants_own() {
 }
 
 #[test]
-fn port_news_reach_those_who_see_the_port() {
+fn port_status_reaches_only_tenants_with_the_port() {
     both(
         TWO,
         "
@@ -95,7 +95,7 @@ fn port_news_reach_those_who_see_the_port() {
 }
 
 #[test]
-fn a_new_policy_is_reported_as_ports_that_come_and_go() {
+fn a_policy_change_is_reported_as_added_and_deleted_ports() {
     both(
         TWO,
         "
@@ -117,7 +117,7 @@ fn a_new_policy_is_reported_as_ports_that_come_and_go() {
 }
 
 #[test]
-fn a_port_is_configured_by_who_owns_it_whole() {
+fn port_mod_is_refused_without_ownership_of_the_whole_port() {
     let policy = "
         red: in_port=1
         blue: in_port=2,ip
@@ -144,7 +144,7 @@ fn a_port_is_configured_by_who_owns_it_whole() {
 }
 
 #[test]
-fn port_mod_takes_effect_and_its_errors_come_back() {
+fn port_mod_in_a_slice_changes_the_port_of_the_switch() {
     for version in VERSIONS {
         let world = play_with(
             Setup::new(version, "red: in_port=1"),
@@ -158,7 +158,7 @@ fn port_mod_takes_effect_and_its_errors_come_back() {
 }
 
 #[test]
-fn descriptions_are_of_the_slice() {
+fn description_and_table_statistics_show_only_the_slice() {
     both(
         TWO,
         "
@@ -176,7 +176,7 @@ fn descriptions_are_of_the_slice() {
 }
 
 #[test]
-fn queues_are_those_that_were_granted() {
+fn a_tenant_sees_and_uses_only_granted_queues() {
     let setup = |version| {
         let mut setup = Setup::new(
             version,
@@ -224,7 +224,7 @@ fn queues_are_those_that_were_granted() {
 }
 
 #[test]
-fn vendor_messages_are_denied_unless_allowed() {
+fn vendor_messages_and_actions_without_permission_are_refused() {
     both(
         "
         red: in_port=1
@@ -249,7 +249,7 @@ fn vendor_messages_are_denied_unless_allowed() {
 }
 
 #[test]
-fn several_controllers_of_a_tenant_share_what_happens_and_not_their_answers() {
+fn controllers_of_a_tenant_share_events_but_not_replies() {
     both(
         TWO,
         "

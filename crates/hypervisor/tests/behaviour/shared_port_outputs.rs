@@ -34,7 +34,7 @@ const LISTS: [&str; 17] = [
 ];
 
 #[test]
-fn what_names_its_destination_is_served_and_all_else_refused() {
+fn actions_after_a_shared_port_output_need_a_destination_match() {
     for actions in LISTS {
         let mut testbed = both();
         for tenant in [RED, BLUE] {
@@ -82,7 +82,7 @@ fn what_names_its_destination_is_served_and_all_else_refused() {
 
 /// On a big switch a host may be behind a port of another member.
 #[test]
-fn so_it_is_on_big_switches() {
+fn actions_after_a_shared_port_output_need_a_destination_on_big_switches() {
     for actions in ["flood;goto=1", "output:8,mod_dl_src:02.00.00.00.00.77,output:7,output:8"] {
         let mut testbed = Testbed::new(Version::V1_3, vec![big_plan(RED), big_plan(BLUE)]);
         refuse(&mut testbed, &format!("flow add prio=5 actions={actions}"), "OFPBAC_BAD_OUT_PORT");
@@ -100,7 +100,7 @@ fn so_it_is_on_big_switches() {
 
 /// A port of existing rules becomes shared. The rules that cannot stay are removed, and the tenant is notified.
 #[test]
-fn a_port_comes_to_be_shared() {
+fn unsupported_entries_are_removed_when_their_port_becomes_shared() {
     let mut testbed = Testbed::new(Version::V1_3, vec![plan_before_sharing(RED)]);
     testbed.play(
         "

@@ -16,7 +16,7 @@ fn ports(seen: &Seen, tenant: usize) -> Vec<u32> {
 /// One table without metadata cannot express "for none of these". So a rule that outputs to a shared port must name the
 /// destination.
 #[test]
-fn a_rule_that_names_no_destination_is_refused() {
+fn an_output_to_a_shared_port_without_a_destination_is_refused() {
     let (mut testbed, mut big) = (
         testbed_of(Version::V1_0),
         Testbed::new(Version::V1_0, vec![big_plan(RED), big_plan(BLUE)]),
@@ -50,7 +50,7 @@ fn a_rule_that_names_no_destination_is_refused() {
 /// The source address says who owns a packet that comes by a shared port: a controller gets no PACKET_IN for another
 /// tenant's address.
 #[test]
-fn a_source_that_a_rule_has_written_is_nobodys() {
+fn controller_output_after_a_source_change_is_refused_at_a_shared_port() {
     // By its whole port, 1, all is the tenant's.
     testbed_of(Version::V1_0).play(
         "
@@ -67,7 +67,7 @@ fn a_source_that_a_rule_has_written_is_nobodys() {
 /// A packet from a link is known by the tag of the link, also where the tenant reads no bytes of it. The buffered
 /// packet can be sent on.
 #[test]
-fn nothing_of_a_packet_is_enough_to_have_it() {
+fn a_packet_in_without_data_reaches_its_tenant_with_a_usable_buffer_id() {
     let mut testbed = Testbed::with_buffers(Version::V1_0, vec![plan(RED), plan(BLUE)], 16);
     for tenant in [RED, BLUE] {
         accept(&mut testbed, tenant, 1, "flow add prio=5 match=in_port=10 actions=controller:0");
@@ -88,7 +88,7 @@ fn nothing_of_a_packet_is_enough_to_have_it() {
 
 /// A packet that a tenant sends to its controller arrives unchanged, whatever rules could match it.
 #[test]
-fn a_packet_out_to_the_controller_meets_no_rule() {
+fn a_packet_out_to_the_controller_matches_no_rule() {
     let mut testbed = testbed_of(Version::V1_0);
     testbed.play("red@1> flow add prio=5 actions=output:10");
     for (port, in_port) in [("1", "1"), ("7", "7"), ("10", "10"), ("none", "65535")] {
@@ -104,7 +104,7 @@ fn a_packet_out_to_the_controller_meets_no_rule() {
 
 /// A port becomes shared while a rule names no destination: the rule cannot stay, and the tenant is notified.
 #[test]
-fn a_rule_ends_when_its_port_comes_to_be_shared() {
+fn a_rule_without_a_destination_is_removed_when_its_port_becomes_shared() {
     let plans = |of: fn(usize) -> Plan| vec![of(RED), of(BLUE)];
     let before = |tenant| {
         let mut plan = shared_ports::plan_before_sharing(tenant);

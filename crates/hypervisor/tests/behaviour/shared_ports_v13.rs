@@ -9,7 +9,7 @@ use fabric::embedding::SwitchMap;
 use hypervisor::{Event, TenantId};
 
 #[test]
-fn a_hub_reaches_the_tenants_own_hosts_and_nobody_elses() {
+fn outputs_to_shared_ports_reach_only_hosts_of_the_tenant() {
     let sets: [(&str, &[u32]); 6] = [
         // Known in full, and so said as a list.
         ("write=flood", EVERYWHERE),
@@ -34,7 +34,7 @@ fn a_hub_reaches_the_tenants_own_hosts_and_nobody_elses() {
 
 /// Also where the rule matches on the ingress port.
 #[test]
-fn rules_that_name_a_port_of_entry_send_there() {
+fn rules_that_match_the_ingress_port_reach_the_tenants_hosts() {
     let mut testbed = testbed();
     for (port, out) in [(1, "flood"), (7, "output:8,output:1"), (8, "flood"), (10, "all")] {
         accept(
@@ -59,7 +59,7 @@ fn rules_that_name_a_port_of_entry_send_there() {
 
 /// In a later table an entry that clears the action set can do so. Other entries are refused.
 #[test]
-fn a_later_table_floods_where_it_clears_the_set() {
+fn flood_in_a_later_table_is_refused_without_clear_actions() {
     let mut testbed = testbed();
     accept(&mut testbed, RED, 1, "group add id=1 buckets=output:1");
     accept(&mut testbed, RED, 1, "flow add prio=5 actions=write=group:1;meta=7/ff;goto=1");
@@ -74,7 +74,7 @@ fn a_later_table_floods_where_it_clears_the_set() {
 
 /// The hosts receive packets with the changes that the rule makes before the output.
 #[test]
-fn a_change_before_is_seen_at_the_hosts() {
+fn hosts_receive_the_source_address_that_is_set_before_a_flood() {
     let mut testbed = testbed();
     accept(&mut testbed, RED, 1, "flow add prio=5 actions=mod_dl_src:02.00.00.00.00.77,flood");
     let seen = testbed.send(RED, 1, WHOLE, &frame(host(RED, 9), BROADCAST));
@@ -84,7 +84,7 @@ fn a_change_before_is_seen_at_the_hosts() {
 
 /// A rule can name one of several shared ports, or all of them. Other rules are refused.
 #[test]
-fn of_three_shared_ports_one_or_all_can_be_named() {
+fn a_rule_can_output_to_one_or_all_of_three_shared_ports_but_not_to_two() {
     let mut plan = plan(RED);
     plan.shared.push((1, 2, 9, host(RED, 4)));
     let mut testbed = Testbed::new(Version::V1_3, vec![plan]);
@@ -122,7 +122,7 @@ fn of_three_shared_ports_one_or_all_can_be_named() {
 
 /// Also where the port is on another member, behind a tunnel.
 #[test]
-fn a_hub_on_a_big_switch_reaches_the_tenants_own_hosts() {
+fn outputs_to_shared_ports_on_a_big_switch_reach_only_the_tenants_hosts() {
     for (actions, by) in [
         ("flood", &[1, 2, 7, 8, LINK][..]),
         ("output:8,output:7", &[7, 8]),
@@ -146,7 +146,7 @@ fn a_hub_on_a_big_switch_reaches_the_tenants_own_hosts() {
 /// A rule that names another tenant's address reaches no host, wherever the port is. A rule that names the broadcast
 /// address reaches the tenant's own hosts.
 #[test]
-fn what_names_an_address_on_a_big_switch_reaches_the_tenants_own() {
+fn rules_with_a_destination_on_a_big_switch_reach_only_the_tenants_hosts() {
     for version in VERSIONS {
         let mut testbed = big_testbed(version);
         for to in [host(BLUE, 1), host(BLUE, 2), host(RED, 1), host(RED, 3), BROADCAST] {
@@ -165,7 +165,7 @@ fn what_names_an_address_on_a_big_switch_reaches_the_tenants_own() {
 }
 
 #[test]
-fn what_is_configured_of_ports_bears_on_it() {
+fn flooding_to_shared_ports_follows_the_port_configuration() {
     let mut testbed = testbed();
     accept(&mut testbed, RED, 1, "flow add prio=5 actions=flood");
     accept(&mut testbed, RED, 1, "flow add prio=6 match=dl_vlan=5 actions=output:7,output:8");
@@ -205,7 +205,7 @@ fn what_is_configured_of_ports_bears_on_it() {
 
 /// Hosts and ports are added and removed, and so are other tenants' hosts at the same physical ports.
 #[test]
-fn hosts_and_ports_come_and_go() {
+fn flooding_follows_added_and_removed_hosts_at_shared_ports() {
     let mut testbed = testbed();
     accept(&mut testbed, RED, 1, "flow add prio=5 actions=flood");
     let before = testbed.entries(1);
@@ -241,7 +241,7 @@ fn hosts_and_ports_come_and_go() {
 
 /// Two ports of a tenant on one port of the switch: a packet from one to the other leaves by its ingress port.
 #[test]
-fn a_packet_goes_back_by_the_switchs_port_to_another_of_the_tenants() {
+fn packets_between_two_virtual_ports_on_one_physical_port_are_delivered() {
     let mut plan = plan(RED);
     plan.shared.push((1, 4, 9, host(RED, 4)));
     let mut testbed = Testbed::new(Version::V1_3, vec![plan]);
@@ -272,7 +272,7 @@ fn a_packet_goes_back_by_the_switchs_port_to_another_of_the_tenants() {
 
 /// The tenant sees its entry as it wrote it, and a switch with one table less.
 #[test]
-fn the_tenant_sees_nothing_of_it() {
+fn the_last_table_is_hidden_from_the_tenant() {
     testbed().play(
         "
         red@1> flow add prio=5 actions=flood;meta=5/ff
@@ -299,7 +299,7 @@ fn map_with_more() -> SwitchMap {
 }
 
 #[test]
-fn all_of_it_is_found_again() {
+fn rules_of_the_last_table_are_restored_after_a_reconnect_and_restart() {
     let (mut world, red) = world_on(map(), |config| config.n_buffers = 0);
     say(&mut world, red, "flow add prio=5 actions=flood");
     let there = world.switch_entries();
@@ -333,7 +333,7 @@ fn all_of_it_is_found_again() {
 
 /// Weir sends a refused rule once more. A rule that is refused twice takes only the ports down that need it.
 #[test]
-fn a_refused_entry_takes_the_ports_down_that_it_delivers_to() {
+fn a_rule_refused_twice_takes_down_only_the_ports_that_need_this_rule() {
     let refuse = |world: &mut World, nth: &[u32]| {
         let faults = nth.iter().map(|&nth| Fault::RefuseOnce { nth }).collect();
         world.switch.switch_mut().plant(faults);
@@ -383,7 +383,7 @@ fn a_refused_entry_takes_the_ports_down_that_it_delivers_to() {
 
 /// A switch of two tables has no spare table: its rules must name their destination.
 #[test]
-fn a_switch_of_two_tables_has_no_last_one() {
+fn flood_without_a_destination_is_refused_on_a_switch_with_two_tables() {
     let two = |config: &mut emulate::Config| (config.n_buffers, config.n_tables) = (0, 2);
     let three = |config: &mut emulate::Config| (config.n_buffers, config.n_tables) = (0, 3);
     let (mut world, red) = world_on(map(), three);
@@ -400,7 +400,7 @@ fn a_switch_of_two_tables_has_no_last_one() {
 
 /// Slices have all tables behind table 0.
 #[test]
-fn slices_keep_their_tables() {
+fn a_slice_can_use_the_last_table_and_a_network_cannot() {
     let mut world = World::new(Setup::new(Version::V1_3, "red: in_port=1"));
     let red = world.connect("red");
     say(&mut world, red, "flow add table=14 prio=5 actions=output:1");

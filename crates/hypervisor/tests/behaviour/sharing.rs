@@ -11,31 +11,31 @@ proptest! {
 
     /// The same for hosts at ports that other tenants share.
     #[test]
-    fn shared_ports_are_the_tenants_own_to_its_hosts(case in grouping()) {
+    fn networks_with_shared_ports_forward_like_dedicated_switches(case in grouping()) {
         agrees(Version::V1_3, &sharing(), &case)?;
     }
     #[test]
-    fn so_are_those_of_big_switches(case in grouping()) {
+    fn big_switches_with_shared_ports_forward_like_dedicated_switches(case in grouping()) {
         agrees(Version::V1_3, &sharing_big(), &case)?;
     }
 
     /// Also with action lists that do more than output to shared ports, and in later tables.
     #[test]
-    fn they_are_so_by_lists(case in listing()) {
+    fn action_lists_at_shared_ports_act_like_on_dedicated_switches(case in listing()) {
         agrees(Version::V1_3, &sharing(), &case)?;
     }
     #[test]
-    fn also_of_big_switches(case in listing()) {
+    fn action_lists_at_big_switch_shared_ports_act_like_on_dedicated_switches(case in listing()) {
         agrees(Version::V1_3, &sharing_big(), &case)?;
     }
 
     /// Also on OpenFlow 1.0.
     #[test]
-    fn they_are_so_on_1_0(case in naming_v10()) {
+    fn networks_with_shared_ports_forward_like_dedicated_switches_on_1_0(case in naming_v10()) {
         agrees(Version::V1_0, &sharing(), &case)?;
     }
     #[test]
-    fn also_of_big_switches_on_1_0(case in naming_v10()) {
+    fn big_switches_with_shared_ports_forward_like_dedicated_switches_on_1_0(case in naming_v10()) {
         agrees(Version::V1_0, &sharing_big(), &case)?;
     }
 }

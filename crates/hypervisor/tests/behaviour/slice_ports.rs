@@ -11,7 +11,7 @@ const PORTS: &str = "
 ";
 
 #[test]
-fn what_is_not_to_be_flooded_is_not() {
+fn flood_skips_ports_with_no_flood_on_1_0() {
     play_on(
         Version::V1_0,
         PORTS,
@@ -32,7 +32,7 @@ fn what_is_not_to_be_flooded_is_not() {
 }
 
 #[test]
-fn the_tenants_other_controllers_are_notified() {
+fn port_mod_in_a_slice_notifies_the_other_controllers_of_the_tenant() {
     both(
         PORTS,
         "
@@ -56,7 +56,7 @@ fn the_tenants_other_controllers_are_notified() {
 
 /// A tenant gets the present state of its ports without a barrier.
 #[test]
-fn what_describes_ports_waits_for_what_becomes_of_them() {
+fn port_descriptions_wait_for_the_result_of_an_earlier_port_mod() {
     both(
         PORTS,
         "
@@ -77,7 +77,7 @@ fn what_describes_ports_waits_for_what_becomes_of_them() {
 }
 
 #[test]
-fn what_the_switch_refuses_changes_nothing() {
+fn a_port_mod_that_the_switch_refuses_leaves_the_port_unchanged() {
     both(
         PORTS,
         "
@@ -96,7 +96,7 @@ fn what_the_switch_refuses_changes_nothing() {
 
 /// Weir takes only confirmed changes as known: the connection may break before the confirmation.
 #[test]
-fn after_a_new_connection_it_is_what_the_switch_says() {
+fn an_unconfirmed_port_mod_is_not_shown_after_a_reconnect() {
     for version in VERSIONS {
         let mut world = World::new(Setup::new(version, PORTS));
         let red = world.connect("red");
@@ -113,7 +113,7 @@ fn after_a_new_connection_it_is_what_the_switch_says() {
 
 /// An operator sees the counters of ports that belong to only one tenant.
 #[test]
-fn the_ports_that_are_a_tenants_whole_are_counted_for_those_who_watch() {
+fn the_operator_sees_traffic_of_ports_that_belong_to_a_single_tenant() {
     for version in VERSIONS {
         let spaces = "red: in_port=1\nred: in_port=3\nblue: in_port=2\nblue: in_port=4,ip\ngreen: in_port=4,arp";
         let mut world = World::new(Setup::new(version, spaces));

@@ -99,7 +99,7 @@ fn command() -> impl Strategy<Value = (bool, String, String)> {
 
 proptest! {
     #[test]
-    fn a_packet_goes_where_its_trace_says(
+    fn the_switch_forwards_a_packet_as_its_trace_predicts(
         commands in vec(command(), 0..14),
         kind in select(vec!["all", "indirect", "select", "ff"]),
         packets in vec((1..5u32, 1..4u8, 1..4u8), 1..8),
@@ -130,7 +130,7 @@ proptest! {
 }
 
 #[test]
-fn a_trace_names_whose_the_packet_is_its_entries_and_their_rules() {
+fn a_trace_shows_the_owner_the_entry_and_the_rule_of_a_packet() {
     for version in VERSIONS {
         let mut world = World::new(Setup::new(version, SLICES));
         let red = world.connect("red");
@@ -165,7 +165,7 @@ fn a_trace_names_whose_the_packet_is_its_entries_and_their_rules() {
 }
 
 #[test]
-fn what_only_the_switch_knows_is_said() {
+fn a_trace_marks_outputs_that_only_the_switch_can_decide() {
     let mut world = World::new(Setup::new(Version::V1_3, SLICES));
     let red = world.connect("red");
     world.say(red, 1, "group add id=7 type=select buckets=1*output:2|1*output:3");
@@ -188,7 +188,7 @@ fn what_only_the_switch_knows_is_said() {
 
 /// The time of a trace on one switch with twenty tenants. The test prints the time, since machines differ.
 #[test]
-fn a_trace_among_many_tenants_is_found() {
+fn a_trace_finds_the_output_port_among_20_tenants() {
     const TENANTS: usize = 20;
     let spaces: Vec<String> =
         (0..TENANTS).map(|n| format!("t{n}: ip,nw_src=10.{n}.0.0/16")).collect();

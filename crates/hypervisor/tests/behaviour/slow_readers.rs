@@ -36,7 +36,7 @@ fn switches(version: Version) -> ([World; 2], Arc<Account>) {
 }
 
 #[test]
-fn what_waits_for_a_tenant_is_bounded_over_all_its_connections() {
+fn unread_replies_of_a_tenant_are_bounded_over_all_connections() {
     for version in VERSIONS {
         let (mut worlds, account) = switches(version);
         let mut silent: Vec<Vec<Seat>> = Vec::new();
@@ -81,7 +81,7 @@ fn what_waits_for_a_tenant_is_bounded_over_all_its_connections() {
 }
 
 #[test]
-fn who_reads_again_is_read_again() {
+fn a_controller_that_reads_replies_again_is_served_again() {
     for version in VERSIONS {
         let (mut worlds, account) = switches(version);
         for world in &mut worlds {
@@ -115,7 +115,7 @@ fn who_reads_again_is_read_again() {
 }
 
 #[test]
-fn packets_are_dropped_for_whom_much_waits_while_the_tenant_has_too_much_elsewhere() {
+fn packet_ins_to_a_slow_controller_are_dropped_when_unread_data_is_high() {
     for version in VERSIONS {
         let (mut worlds, account) = switches(version);
         let [here, there] = &mut worlds;

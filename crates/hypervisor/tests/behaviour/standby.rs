@@ -63,7 +63,7 @@ fn check(version: Version, said: &[&str], delivered: usize) {
 }
 
 #[test]
-fn what_came_by_another_way_goes_back_by_the_one_that_is_sent_by() {
+fn packets_that_arrive_at_another_port_return_by_the_sending_port() {
     for version in VERSIONS {
         check(version, &["flow add prio=5 match=in_port=10 actions=in_port"], 1);
         check(version, &["flow add prio=5 actions=in_port"], 1);
@@ -72,7 +72,7 @@ fn what_came_by_another_way_goes_back_by_the_one_that_is_sent_by() {
 }
 
 #[test]
-fn it_goes_on_by_a_port_beside_that_and_by_one_where_it_came_in() {
+fn packets_that_arrive_at_another_port_can_leave_by_either_physical_port() {
     for version in VERSIONS {
         for to in ["12", "11"] {
             check(version, &[&format!("flow add prio=5 match=in_port=10 actions=output:{to}")], 1);
@@ -96,7 +96,7 @@ fn it_goes_on_by_a_port_beside_that_and_by_one_where_it_came_in() {
 
 /// The packet does not loop, though neither end of the link sends by the physical port at which it receives.
 #[test]
-fn what_is_repeated_is_not_sent_back() {
+fn flooding_does_not_loop_when_packets_arrive_at_another_port() {
     for version in VERSIONS {
         for said in ["flood", "all", "group"] {
             let mut testbed = testbed(version);
@@ -124,7 +124,7 @@ fn what_is_repeated_is_not_sent_back() {
 }
 
 #[test]
-fn so_it_does_by_groups_and_sets() {
+fn groups_and_action_sets_deliver_packets_that_arrive_at_another_port() {
     for (group, delivered) in [
         ("indirect buckets=in_port", 1),
         ("all buckets=in_port|output:12|output:1", 3),
@@ -154,7 +154,7 @@ fn so_it_does_by_groups_and_sets() {
 
 /// Also packets that a controller sends, with any ingress port, and buffered packets that arrived at another port.
 #[test]
-fn what_controllers_send_goes_that_way_too() {
+fn packet_outs_with_any_ingress_port_act_as_on_the_tenants_own_switch() {
     for version in VERSIONS {
         let mut testbed = testbed(version);
         both_say(
@@ -179,7 +179,7 @@ fn what_controllers_send_goes_that_way_too() {
 /// The same for outputs in the last table, which sends by a tunnel of a big switch. The tunnel is on the physical port
 /// by which the end of the link sends.
 #[test]
-fn what_is_deferred_is_not_sent_back_by_another_way() {
+fn outputs_in_the_last_table_deliver_packets_that_arrive_at_another_port() {
     let host = [2, 0, 0, 0, 0x10, 1];
     let red = Plan {
         edges: vec![(2, 1, 1), (3, 1, 1)],
@@ -222,7 +222,7 @@ fn what_is_deferred_is_not_sent_back_by_another_way() {
 /// Groups and entries follow when ends of links get and lose ingress ports. At the end they are as they were at the
 /// start.
 #[test]
-fn entries_follow_as_ways_come_and_go() {
+fn rules_and_groups_follow_when_second_paths_are_added_and_removed() {
     for version in VERSIONS {
         let mut testbed = testbed(version);
         if version == Version::V1_3 {
@@ -360,24 +360,24 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn by_whichever_ways_networks_forward_as_the_tenants_own_would_v10(
+    fn networks_with_second_paths_forward_like_dedicated_switches_v10(
         case in cases(Version::V1_0, 0.3), ways in ways()
     ) {
         agrees(Version::V1_0, &with_ways(two_networks(), &ways), &case)?;
     }
 
     #[test]
-    fn so_do_big_switches_v10(case in cases(Version::V1_0, 0.3), ways in ways()) {
+    fn big_switches_with_second_paths_forward_like_dedicated_switches_v10(case in cases(Version::V1_0, 0.3), ways in ways()) {
         agrees(Version::V1_0, &with_ways(big_networks(), &ways), &case)?;
     }
 
     #[test]
-    fn so_it_is_at_shared_ports_v10(case in cases(Version::V1_0, 0.3), ways in ways()) {
+    fn shared_ports_with_second_paths_forward_like_dedicated_switches_v10(case in cases(Version::V1_0, 0.3), ways in ways()) {
         agrees(Version::V1_0, &with_ways(sharing(), &ways), &case)?;
     }
 
     #[test]
-    fn by_whichever_ways_packets_stay_inside_v13(
+    fn packets_on_second_paths_reach_no_other_tenant_v13(
         case in cases(Version::V1_3, 0.3), ways in ways()
     ) {
         for plans in [two_networks(), big_networks(), sharing(), sharing_big()] {
@@ -386,14 +386,14 @@ proptest! {
     }
 
     #[test]
-    fn so_they_do_between_switches_of_both_versions(
+    fn packets_on_second_paths_reach_no_other_tenant_on_mixed_versions(
         (versions, case) in mixed::cases(&mixed::ALL), ways in ways()
     ) {
         stays_inside(versions, &with_ways(two_networks(), &ways), &case, false)?;
     }
 
     #[test]
-    fn they_are_not_sent_back_v13(case in cases(Version::V1_3, 0.3), ways in ways()) {
+    fn packets_on_second_paths_arrive_only_as_with_dedicated_switches_v13(case in cases(Version::V1_3, 0.3), ways in ways()) {
         let case = without_returns(case);
         for plans in [two_networks(), big_networks(), sharing(), sharing_big()] {
             stays_inside(V1_3, &with_ways(plans, &ways), &case, true)?;

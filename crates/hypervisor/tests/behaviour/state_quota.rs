@@ -11,7 +11,7 @@ const SPACES: &str = "
 ";
 
 #[test]
-fn what_adds_to_a_full_store_is_refused_and_what_deletes_is_done() {
+fn a_full_store_refuses_additions_and_changes_but_allows_deletions() {
     for version in VERSIONS {
         let mut world = World::new(Setup::new(version, SPACES));
         let account = Arc::<Account>::default();
@@ -69,7 +69,7 @@ fn what_adds_to_a_full_store_is_refused_and_what_deletes_is_done() {
 }
 
 #[test]
-fn who_changes_more_than_its_rate_is_not_read_for_a_while_and_others_are() {
+fn a_tenant_above_its_change_rate_is_delayed_and_another_tenant_is_not() {
     for version in VERSIONS {
         let mut setup = Setup::new(version, SPACES);
         setup.policy.tenants[0].limits.state_changes = Rate { per_second: 1_000, burst: 300 };

@@ -12,7 +12,7 @@ fn is_stated(page: &str, text: &str) {
 }
 
 #[test]
-fn the_bounds_of_queues_are_those_that_are_stated() {
+fn default_settings_equal_the_documented_values() {
     let settings = Settings::default();
     assert_eq!(settings.tenant_backlog, 256);
     is_stated(CONFIGURATION, "| `tenant_backlog` | messages, 1–1,048,576 | 256 |");
@@ -40,7 +40,7 @@ fn the_bounds_of_queues_are_those_that_are_stated() {
 }
 
 #[test]
-fn a_tenants_limits_are_those_that_are_stated() {
+fn default_tenant_limits_equal_the_documented_values() {
     let limits = Limits::default();
     assert_eq!(limits.flows, 10_000);
     is_stated(CONFIGURATION, "| `flows` | integer, entries per switch | 10000 |");

@@ -16,7 +16,7 @@ const TWO: &str = "
 ";
 
 #[test]
-fn each_tenant_counts_its_own() {
+fn flow_and_aggregate_statistics_show_only_the_tenants_entries() {
     both(
         TWO,
         "
@@ -36,7 +36,7 @@ fn each_tenant_counts_its_own() {
 }
 
 #[test]
-fn nothing_is_an_answer() {
+fn statistics_requests_without_a_result_get_an_empty_reply() {
     both(
         TWO,
         "
@@ -55,7 +55,7 @@ fn nothing_is_an_answer() {
 }
 
 #[test]
-fn a_narrow_question_gets_the_narrower_entries() {
+fn statistics_select_entries_with_equal_or_narrower_matches() {
     both(
         TWO,
         "
@@ -70,7 +70,7 @@ fn a_narrow_question_gets_the_narrower_entries() {
 }
 
 #[test]
-fn ports_are_the_slices() {
+fn port_statistics_show_only_ports_of_the_slice() {
     both(
         "
         red: in_port=1
@@ -145,7 +145,7 @@ fn hidden(world: &mut World, tenant: &str, sees: &[u32], in_port: u32) -> Vec<u3
 /// The counters of a port include the packets of all tenants. An operator may hide the counters of shared ports from
 /// slices.
 #[test]
-fn counters_of_shared_ports_are_all_ones_where_the_operator_says_so() {
+fn shared_port_counters_are_all_ones_when_configured_as_unsupported() {
     const SPACES: &str = "
         red: in_port=1
         red: in_port=2,ip
@@ -175,7 +175,7 @@ fn counters_of_shared_ports_are_all_ones_where_the_operator_says_so() {
 /// Slices by address share every port. A tenant with a port of its own still shares the port with networks whose links
 /// use it.
 #[test]
-fn every_port_of_slices_of_addresses_is_shared_and_so_are_ports_of_links() {
+fn ports_of_address_slices_and_ports_with_network_links_count_as_shared() {
     for version in VERSIONS {
         let hop =
             |port, tag| Hop { port: PortNumber::new(port).unwrap(), tag: Tag::new(tag).unwrap() };
@@ -204,7 +204,7 @@ fn every_port_of_slices_of_addresses_is_shared_and_so_are_ports_of_links() {
 }
 
 #[test]
-fn many_entries_come_in_parts() {
+fn a_long_flow_statistics_reply_is_sent_in_several_parts() {
     for version in VERSIONS {
         let mut world = World::new(Setup::new(version, TWO));
         let red = world.connect("red");
@@ -238,7 +238,7 @@ fn asked(world: &mut World) -> usize {
 }
 
 #[test]
-fn equal_questions_in_flight_share_one() {
+fn equal_statistics_requests_share_one_request_to_the_switch() {
     for version in VERSIONS {
         let mut setup = Setup::new(version, TWO);
         setup.per_second = Some(1_000);
@@ -261,7 +261,7 @@ fn equal_questions_in_flight_share_one() {
 }
 
 #[test]
-fn a_question_after_a_change_does_not_join_one_before() {
+fn statistics_requested_after_a_change_show_the_change() {
     for version in VERSIONS {
         let mut setup = Setup::new(version, TWO);
         setup.per_second = Some(1_000);
@@ -281,7 +281,7 @@ fn a_question_after_a_change_does_not_join_one_before() {
 }
 
 #[test]
-fn cached_answers_are_given_until_they_are_too_old() {
+fn cached_statistics_are_used_until_their_maximum_age() {
     for version in VERSIONS {
         let mut world = World::new(Setup::new(
             version,
@@ -310,7 +310,7 @@ fn cached_answers_are_given_until_they_are_too_old() {
 }
 
 #[test]
-fn a_switch_that_never_answers_is_answered_for() {
+fn a_statistics_request_without_a_switch_reply_gets_an_error() {
     for version in VERSIONS {
         let mut world = World::new(Setup::new(version, TWO));
         let red = world.connect("red");
@@ -327,7 +327,7 @@ fn a_switch_that_never_answers_is_answered_for() {
 
 /// The lookup and match counters of each tenant's tables, without the other tenants' packets.
 #[test]
-fn tables_report_what_they_have_looked_up() {
+fn table_statistics_of_a_slice_count_only_the_tenants_lookups() {
     both(
         "
         red: in_port=1
@@ -365,7 +365,7 @@ fn tables_report_what_they_have_looked_up() {
 
 /// Also in a network, wherever the tenant's packets arrive.
 #[test]
-fn tables_of_networks_report_what_they_have_looked_up() {
+fn table_statistics_of_a_network_count_only_the_tenants_lookups() {
     for version in VERSIONS {
         let mut testbed = Testbed::new(version, two_networks());
         for tenant in [0, 1] {

@@ -77,7 +77,7 @@ fn unlisted(version: Version, pool: &Arc<Pool>) -> Setup {
 }
 
 #[test]
-fn unlisted_switches_share_one_bound_and_leave_room_for_another() {
+fn unlisted_switches_share_one_memory_bound_with_room_for_another_switch() {
     const ALL: usize = 8 << 20;
     for version in VERSIONS {
         let pool = Arc::new(Pool::new(ALL));
@@ -124,7 +124,7 @@ fn unlisted_switches_share_one_bound_and_leave_room_for_another() {
 }
 
 #[test]
-fn rules_that_weir_leaves_alone_take_no_memory() {
+fn rules_of_another_program_take_no_memory() {
     for version in VERSIONS {
         let pool = Arc::new(Pool::new(8 << 10));
         let mut world = World::new(Setup { by_hand: true, ..unlisted(version, &pool) });
@@ -144,7 +144,7 @@ fn rules_that_weir_leaves_alone_take_no_memory() {
 }
 
 #[test]
-fn an_unlisted_switch_that_weir_knows_has_memory_of_its_own() {
+fn an_unlisted_switch_known_from_store_or_policy_has_its_own_memory() {
     for version in VERSIONS {
         // Enough for the ports.
         let pool = Arc::new(Pool::new(8 << 10));
@@ -197,7 +197,7 @@ fn taken_beside_the_store(version: Version, entries: u32) -> (usize, usize) {
 }
 
 #[test]
-fn ports_and_groups_of_unlisted_switches_take_of_their_memory() {
+fn ports_groups_and_meters_of_unlisted_switches_use_the_shared_memory() {
     let pool = Arc::new(Pool::new(128 << 10));
     let mut world = World::new(Setup { by_hand: true, ..unlisted(Version::V1_3, &pool) });
     world.pump();
@@ -235,7 +235,7 @@ fn ports_and_groups_of_unlisted_switches_take_of_their_memory() {
 }
 
 #[test]
-fn answers_of_unlisted_switches_to_tenants_share_their_memory() {
+fn statistics_replies_of_unlisted_switches_use_the_shared_memory() {
     for version in VERSIONS {
         let pool = Arc::new(Pool::new(256 << 10));
         let ask = || {
@@ -276,7 +276,7 @@ fn answers_of_unlisted_switches_to_tenants_share_their_memory() {
 }
 
 #[test]
-fn a_switch_that_never_ends_its_answer_about_entries_is_closed() {
+fn the_session_is_closed_when_flow_statistics_exceed_32_mib() {
     for version in VERSIONS {
         let mut world = by_hand(version);
         let question = questions(&world, &[1]).remove(0);
@@ -298,7 +298,7 @@ fn a_switch_that_never_ends_its_answer_about_entries_is_closed() {
 }
 
 #[test]
-fn a_switch_that_never_ends_its_answer_about_groups_and_meters_is_closed() {
+fn the_session_is_closed_when_group_and_meter_replies_exceed_32_mib() {
     let mut world = by_hand(Version::V1_3);
     // OFPMP_GROUP_DESC and OFPMP_METER_CONFIG.
     let questions = questions(&world, &[7, 10]);
@@ -323,7 +323,7 @@ fn a_switch_that_never_ends_its_answer_about_groups_and_meters_is_closed() {
 }
 
 #[test]
-fn a_switch_that_answers_little_by_little_is_closed() {
+fn the_session_is_closed_when_flow_statistics_do_not_end_in_60_seconds() {
     for version in VERSIONS {
         let mut world = by_hand(version);
         let question = questions(&world, &[1]).remove(0);
@@ -356,7 +356,7 @@ fn a_switch_that_answers_little_by_little_is_closed() {
 }
 
 #[test]
-fn a_switch_with_ever_new_ports_is_closed() {
+fn the_session_is_closed_when_the_switch_has_more_than_4096_ports() {
     for version in VERSIONS {
         let mut world = World::new(Setup::new(version, SPACES));
         let mut number = 4u32;
@@ -385,7 +385,7 @@ fn a_switch_with_ever_new_ports_is_closed() {
 }
 
 #[test]
-fn a_tenants_question_whose_answer_does_not_end_is_given_up() {
+fn a_statistics_request_fails_when_the_reply_does_not_end_in_60_seconds() {
     for version in VERSIONS {
         let mut world = World::new(Setup::new(version, SPACES));
         let red = world.connect("red");
@@ -410,7 +410,7 @@ fn a_tenants_question_whose_answer_does_not_end_is_given_up() {
 
 /// The tenant asks again for fewer entries. The session continues: the switch may have that many entries.
 #[test]
-fn an_answer_of_more_than_16_mib_is_an_error_and_its_memory_is_given_back() {
+fn a_statistics_reply_above_16_mib_is_refused_and_its_memory_is_freed() {
     for version in VERSIONS {
         // Room for all that Weir keeps of answers.
         let pool = Arc::new(Pool::new(256 << 20));
@@ -446,7 +446,7 @@ fn an_answer_of_more_than_16_mib_is_an_error_and_its_memory_is_given_back() {
 
 /// Four open answers of 15 MiB fit, a fifth does not. The session and the other answers go on.
 #[test]
-fn open_answers_of_more_than_64_mib_together_are_not_kept() {
+fn an_open_statistics_reply_above_64_mib_in_total_is_refused() {
     const EACH: usize = 15 << 20;
     for version in VERSIONS {
         let pool = Arc::new(Pool::new(256 << 20));
@@ -497,7 +497,7 @@ fn open_answers_of_more_than_64_mib_together_are_not_kept() {
 /// Port statistics that Weir requests for itself: Weir does not keep ports that the switch does not have, and gives the
 /// reply up.
 #[test]
-fn port_statistics_without_end_are_of_the_switchs_ports_and_are_given_up() {
+fn endless_port_statistics_are_given_up_and_unknown_ports_are_ignored() {
     for version in VERSIONS {
         let mut world = World::new(Setup::new(version, "red: any"));
         world.lose_south(true);
@@ -542,7 +542,7 @@ fn port_statistics_without_end_are_of_the_switchs_ports_and_are_given_up() {
 /// Weir asks for the table statistics at the start. No request waits for the reply, and Weir divides the switch once
 /// for each reply.
 #[test]
-fn table_statistics_without_end_keep_nobody_waiting_and_divide_nothing() {
+fn endless_table_statistics_do_not_delay_the_session_or_divide_tables() {
     for version in VERSIONS {
         let mut world = World::new(Setup { by_hand: true, ..Setup::new(version, SPACES) });
         let barriers = request(version, 0, "barrier")[1];

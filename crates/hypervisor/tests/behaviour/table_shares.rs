@@ -53,7 +53,7 @@ fn check_errors(errors: &[String], version: Version) {
 }
 
 #[test]
-fn one_tenant_asks_for_a_whole_table_and_the_other_still_gets_its_share() {
+fn a_tenant_gets_its_share_when_another_tenant_asks_for_the_whole_table() {
     for version in VERSIONS {
         let mut world = world(version, |config| {
             config.n_buffers = 0;
@@ -79,7 +79,7 @@ fn one_tenant_asks_for_a_whole_table_and_the_other_still_gets_its_share() {
 }
 
 #[test]
-fn a_table_that_says_nothing_useful_is_divided_once_it_is_full() {
+fn a_table_of_unknown_size_is_divided_after_a_table_full_error() {
     for version in VERSIONS {
         let mut world = world(version, |config| {
             config.n_buffers = 0;
@@ -109,7 +109,7 @@ fn a_table_that_says_nothing_useful_is_divided_once_it_is_full() {
 /// A tenant may fill a table of unknown size. Weir divides the table from then on and removes no rule, so the other
 /// tenant gets the rules that the first one gives up.
 #[test]
-fn who_fills_a_table_of_unknown_size_keeps_its_rules_and_gets_no_more() {
+fn a_tenant_that_fills_a_table_of_unknown_size_keeps_its_rules() {
     for version in VERSIONS {
         let mut world = world(version, small_and_silent);
         let (red, errors) = ask(&mut world, "red", 1, 1_100);
@@ -139,7 +139,7 @@ fn who_fills_a_table_of_unknown_size_keeps_its_rules_and_gets_no_more() {
 }
 
 #[test]
-fn limits_of_entries_leave_room_in_a_table_of_unknown_size() {
+fn rule_limits_leave_room_in_a_table_of_unknown_size() {
     for version in VERSIONS {
         let mut setup = Setup { configure: small_and_silent, ..Setup::new(version, SPACES) };
         setup.policy.tenants.iter_mut().for_each(|tenant| tenant.limits.entries = 500);
@@ -155,7 +155,7 @@ fn limits_of_entries_leave_room_in_a_table_of_unknown_size() {
 /// A stated size of a million or more is not a real size. A table of fewer than 64 rules is not full, whatever error
 /// the switch sends.
 #[test]
-fn a_table_is_divided_from_64_rules_to_below_a_million() {
+fn tables_of_64_to_999999_rules_are_divided() {
     type Case = (fn(&mut emulate::Config), usize, &'static [u32]);
     let cases: [Case; 4] = [
         (|config| config.max_flows = 999_999, 0, &[999_999]),
@@ -192,7 +192,7 @@ fn silent(config: &mut emulate::Config, max_flows: usize) {
 }
 
 #[test]
-fn a_rule_that_is_refused_in_an_almost_empty_table_says_nothing_of_its_size() {
+fn a_refusal_in_an_almost_empty_table_does_not_mark_the_table_as_full() {
     for version in VERSIONS {
         let mut world = world(version, |config| {
             config.n_buffers = 0;
@@ -254,7 +254,7 @@ fn groups_and_meters_are_divided_by_weight() {
 }
 
 #[test]
-fn a_tenants_own_limits_of_groups_and_meters_hold_where_shares_are_larger() {
+fn group_and_meter_limits_apply_when_shares_are_larger() {
     let mut world = small_share(|setup| {
         let limits = &mut setup.policy.tenants[0].limits;
         (limits.groups, limits.meters) = (3, 2);
@@ -292,7 +292,7 @@ fn features(world: &mut World, seat: Seat, question: &str) -> Vec<u32> {
 }
 
 #[test]
-fn a_tenant_gets_its_share_as_the_maximum_numbers() {
+fn group_meter_and_table_features_show_the_tenants_share_as_maximum() {
     const QUESTIONS: [&str; 3] =
         ["stats group_features", "stats meter_features", "stats table_features"];
     let figures = |world: &mut World, tenant: &str| {
@@ -313,7 +313,7 @@ fn a_tenant_gets_its_share_as_the_maximum_numbers() {
 }
 
 #[test]
-fn a_tenant_of_1_0_gets_its_share_as_the_size_of_the_table() {
+fn table_statistics_show_the_tenants_share_as_table_size_on_1_0() {
     let mut world = world(Version::V1_0, |config| config.max_flows = 1_000);
     let red = world.connect("red");
     world.say(red, 1, "stats table");

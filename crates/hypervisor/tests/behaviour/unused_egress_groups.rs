@@ -20,7 +20,7 @@ fn groups(world: &World) -> usize {
 }
 
 #[test]
-fn they_go_a_while_after_the_last_that_needed_them() {
+fn unused_egress_groups_are_deleted_after_a_delay() {
     let [one, other] = [6, 7].map(|id| format!("group add id={id} buckets=strip_vlan,output:10"));
     let flood = "group add id=7 buckets=flood|strip_vlan,output:10 type=all";
     for (comes, goes, stays) in [
@@ -53,7 +53,7 @@ fn they_go_a_while_after_the_last_that_needed_them() {
 
 /// A switch without room for groups gets the deletion at once.
 #[test]
-fn they_make_room_when_the_switch_has_none() {
+fn unused_egress_groups_are_deleted_when_the_switch_has_no_room() {
     let (mut world, blue) = world();
     say(&mut world, blue, "group add id=6 buckets=strip_vlan,output:10");
     say(&mut world, blue, "group delete id=6");
@@ -67,7 +67,7 @@ fn they_make_room_when_the_switch_has_none() {
 }
 
 #[test]
-fn they_go_after_a_restart() {
+fn unused_egress_groups_are_deleted_after_a_reconnect() {
     let (mut world, blue) = world();
     say(&mut world, blue, "group add id=6 buckets=strip_vlan,output:10");
     say(&mut world, blue, "group delete id=6");

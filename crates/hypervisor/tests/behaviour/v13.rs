@@ -46,7 +46,7 @@ fn a_tenant_has_one_master_and_slaves_may_not_write() {
 }
 
 #[test]
-fn a_slave_hears_of_ports_only_unless_it_asks() {
+fn a_slave_gets_only_port_status_without_set_async() {
     check(
         "
         red1> 1 role master generation=1
@@ -76,7 +76,7 @@ fn a_slave_hears_of_ports_only_unless_it_asks() {
 
 /// Weir requests from the switch all events that any controller wants. Each controller gets the events that it wants.
 #[test]
-fn packets_with_an_invalid_ttl_are_sent_to_those_who_ask() {
+fn invalid_ttl_packet_ins_reach_only_controllers_with_set_async() {
     check(
         "
         red1> 1 group add id=1 buckets=dec_ttl,controller
@@ -114,7 +114,7 @@ fn packets_with_an_invalid_ttl_are_sent_to_those_who_ask() {
 
 /// However often a controller changes its configuration, Weir sends the switch only a few messages.
 #[test]
-fn changes_of_mind_do_not_flood_the_switch() {
+fn frequent_set_async_changes_send_few_messages_to_the_switch() {
     let mut world = World::new(Setup {
         per_second: Some(1000),
         delay: 1_000_000,
@@ -137,7 +137,7 @@ fn changes_of_mind_do_not_flood_the_switch() {
 }
 
 #[test]
-fn tables_of_tenants_are_apart() {
+fn flow_tables_of_tenants_are_separate() {
     check(
         "
         red> 1 flow add table=0 match=in_port=1 actions=meta=5/ff;goto=3
@@ -164,7 +164,7 @@ fn tables_of_tenants_are_apart() {
 
 /// Statistics of an entry show the flags of the request (specification section 6.4).
 #[test]
-fn an_entry_keeps_all_its_flags() {
+fn flow_statistics_show_each_flag_of_an_entry() {
     let mut world = World::new(Setup::new(Version::V1_3, TWO));
     let red = world.connect("red");
     world.say(red, 1, "flow add match=in_port=1 flags=rem,overlap,reset actions=output:2");
@@ -178,7 +178,7 @@ fn an_entry_keeps_all_its_flags() {
 
 /// The tenant reads 0 in metadata bits that the tenant cannot write.
 #[test]
-fn metadata_without_a_mask_are_those_that_the_tenant_has() {
+fn an_exact_metadata_match_covers_only_bits_that_the_tenant_can_write() {
     check(
         "
         red> 1 flow add match=in_port=1 actions=meta=5/ff;goto=1
@@ -202,7 +202,7 @@ fn metadata_without_a_mask_are_those_that_the_tenant_has() {
 
 /// Open vSwitch 3.1 crashes when a group is deleted that one rule names twice.
 #[test]
-fn an_entry_names_a_group_once() {
+fn an_entry_that_names_a_group_twice_is_refused() {
     check(
         "
         red> 1 group add id=1 buckets=output:1
@@ -237,7 +237,7 @@ fn an_entry_names_a_group_once() {
 /// Open vSwitch 3.1 crashes when a packet is recirculated behind the first table and its action set is longer than the
 /// list of actions that are left.
 #[test]
-fn what_recirculates_is_applied_in_the_first_table_alone() {
+fn apply_actions_that_recirculate_are_refused_in_later_tables() {
     check(
         "
         red> 1 group add id=1 type=select buckets=1*output:1|1*output:2
@@ -278,7 +278,7 @@ fn what_recirculates_is_applied_in_the_first_table_alone() {
 
 /// With two buckets that send to the previous group, each group doubles the number of packets.
 #[test]
-fn chains_of_groups_are_no_longer_than_a_group_may_be() {
+fn group_chains_with_more_than_4096_buckets_are_refused() {
     let mut world = World::new(Setup::new(Version::V1_3, TWO));
     let red = world.connect("red");
     world.say(red, 1, "group add id=1 buckets=output:1|output:2");
@@ -309,7 +309,7 @@ fn chains_of_groups_are_no_longer_than_a_group_may_be() {
 }
 
 #[test]
-fn groups_are_each_tenants_own() {
+fn each_tenant_has_its_own_groups() {
     check(
         "
         red> 1 group add id=1 buckets=output:1|output:2
@@ -344,7 +344,7 @@ fn groups_are_each_tenants_own() {
 
 /// The switch reports that an entry has ended with its meter, after another entry has replaced it.
 #[test]
-fn what_comes_in_the_place_of_an_entry_that_went_with_its_meter_stays() {
+fn a_new_entry_stays_after_the_old_entry_was_deleted_with_its_meter() {
     for again in ["actions=output:2", "actions=meter=1;output:2"] {
         let mut world =
             World::new(Setup { per_second: Some(1_000), ..Setup::new(Version::V1_3, TWO) });
@@ -371,7 +371,7 @@ fn what_comes_in_the_place_of_an_entry_that_went_with_its_meter_stays() {
 
 /// Another program has a meter of this number on the switch, so that the switch refuses the meter.
 #[test]
-fn an_entry_goes_when_its_meter_is_refused() {
+fn an_entry_is_refused_when_its_meter_is_refused() {
     let mut world = World::new(Setup { per_second: Some(1_000), ..Setup::new(Version::V1_3, TWO) });
     world.behind("meter add id=1");
     let red = world.connect("red");
@@ -386,7 +386,7 @@ fn an_entry_goes_when_its_meter_is_refused() {
 }
 
 #[test]
-fn meters_are_each_tenants_own() {
+fn each_tenant_has_its_own_meters() {
     check(
         "
         red> 1 meter add id=1
@@ -406,7 +406,7 @@ fn meters_are_each_tenants_own() {
 }
 
 #[test]
-fn fields_of_1_3_select_as_they_should() {
+fn flowspaces_with_vlan_tci_and_udp_port_select_their_packets() {
     play_on(
         Version::V1_3,
         "
@@ -427,7 +427,7 @@ fn fields_of_1_3_select_as_they_should() {
 }
 
 #[test]
-fn refused_groups_go_back_however_many_changes_are_on_their_way() {
+fn refused_group_changes_are_undone_with_more_changes_in_flight() {
     // Which of the four changes are refused, by the switch's own counting; what is left then.
     for (every, left) in [(1, 0), (2, 0), (3, 1), (4, 0), (5, 1)] {
         let setup = Setup { per_second: Some(1_000), ..Setup::new(Version::V1_3, TWO) };

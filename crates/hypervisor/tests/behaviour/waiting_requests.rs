@@ -38,7 +38,7 @@ fn far(policy: &str, version: Version) -> World {
 }
 
 #[test]
-fn what_a_request_waits_for_is_asked_about_as_soon_as_it_is_sent() {
+fn the_result_for_a_waiting_request_is_requested_without_idle_delay() {
     for version in VERSIONS {
         let mut world = far("blue: any", version);
         let blue = world.connect("blue");
@@ -55,7 +55,7 @@ fn what_a_request_waits_for_is_asked_about_as_soon_as_it_is_sent() {
 }
 
 #[test]
-fn a_tenant_that_fills_its_room_need_not_wait_for_a_silence() {
+fn a_tenant_with_full_request_memory_is_served_without_idle_delay() {
     for version in VERSIONS {
         let mut world = far("blue: any", version);
         let blue = world.connect("blue");
@@ -72,7 +72,7 @@ fn a_tenant_that_fills_its_room_need_not_wait_for_a_silence() {
 }
 
 #[test]
-fn the_first_request_of_a_tenant_need_not_wait_for_a_silence() {
+fn the_first_request_of_a_tenant_is_sent_without_idle_delay() {
     for version in VERSIONS {
         let policy = "blue: in_port=1\nred: in_port=2";
         let mut world = World::new(Setup { delay: MS, ..Setup::new(version, policy) });
@@ -89,7 +89,7 @@ fn the_first_request_of_a_tenant_need_not_wait_for_a_silence() {
 }
 
 #[test]
-fn others_questions_do_not_put_that_off() {
+fn statistics_of_another_tenant_do_not_delay_a_waiting_request() {
     let mut world = far("blue: in_port=1\nred: in_port=2", Version::V1_3);
     let (blue, red) = (world.connect("blue"), world.connect("red"));
     push(&mut world, blue, 1, "flow add prio=7 match=in_port=1 actions=drop");
@@ -105,7 +105,7 @@ fn others_questions_do_not_put_that_off() {
 /// A controller that changes something all the time does not delay another controller: changes of tables have one
 /// order.
 #[test]
-fn another_controller_of_the_tenant_does_not_put_it_off() {
+fn changes_of_another_controller_do_not_delay_a_waiting_request() {
     for version in VERSIONS {
         let mut world = World::new(Setup { delay: 10 * MS, ..Setup::new(version, "blue: any") });
         let (a, b) = (world.connect("blue"), world.connect("blue"));
@@ -125,7 +125,7 @@ fn another_controller_of_the_tenant_does_not_put_it_off() {
 }
 
 #[test]
-fn a_controller_hears_meanwhile_that_weir_is_there() {
+fn echo_is_answered_while_earlier_requests_wait() {
     let policy = "blue flow_mod=1/1: any";
     let mut world = World::new(Setup::new(Version::V1_3, policy));
     let blue = world.connect("blue");
@@ -139,7 +139,7 @@ fn a_controller_hears_meanwhile_that_weir_is_there() {
 
 /// A controller that becomes master sees all requests done that the earlier master sent.
 #[test]
-fn a_new_master_comes_behind_what_the_old_one_has_said() {
+fn a_new_master_sees_the_requests_of_the_old_master_done() {
     for goes in [false, true] {
         let mut world =
             World::new(Setup { per_second: Some(100), ..Setup::new(Version::V1_3, "blue: any") });
@@ -162,7 +162,7 @@ fn a_new_master_comes_behind_what_the_old_one_has_said() {
 /// A controller that has disconnected gets no reply. PORT_MOD has another type number on OpenFlow 1.0, which is that of
 /// a statistics request on OpenFlow 1.3.
 #[test]
-fn what_one_has_asked_for_that_is_gone_is_done_and_not_answered() {
+fn port_mod_of_a_disconnected_controller_is_done_and_statistics_are_not() {
     const STATS_REQUEST: [u8; 2] = [16, 18];
     const PORT_MOD: [u8; 2] = [15, 16];
     for (at, version) in VERSIONS.into_iter().enumerate() {
@@ -184,7 +184,7 @@ fn what_one_has_asked_for_that_is_gone_is_done_and_not_answered() {
 
 /// The switch refuses to let an entry use a group. This refused entry does not prevent the group from changing.
 #[test]
-fn a_group_is_not_refused_for_an_entry_that_does_not_come_to_use_it() {
+fn a_group_change_is_accepted_when_an_entry_with_the_group_is_refused() {
     let setup =
         Setup { policy: policy_on(hairpin_map()), ports: 6, ..Setup::new(Version::V1_3, "") };
     let mut world = World::new(Setup { per_second: Some(1_000), ..setup });
@@ -201,7 +201,7 @@ fn a_group_is_not_refused_for_an_entry_that_does_not_come_to_use_it() {
 
 /// A request that is not allowed beside a change in flight is allowed once this change is refused.
 #[test]
-fn a_request_is_not_refused_for_what_does_not_come_to_be() {
+fn a_request_is_accepted_when_the_conflicting_change_is_refused() {
     for (policy, second) in [
         ("blue flows=1: any", "flow add prio=8 actions=output:2"),
         ("blue: any", "flow add match=in_port=1 prio=7 flags=overlap actions=output:2"),
@@ -222,7 +222,7 @@ fn a_request_is_not_refused_for_what_does_not_come_to_be() {
 
 /// PACKET_OUTs beyond the rate wait, and so do later requests. The entry is not lost: the next connection installs it.
 #[test]
-fn what_waits_when_the_switch_goes_is_lost_and_counted_unless_it_changes_tables() {
+fn waiting_requests_except_stored_changes_are_lost_when_the_switch_reconnects() {
     for version in VERSIONS {
         let mut world = World::new(Setup::new(version, "red packet_out=100/10: any"));
         let red = world.connect("red");
@@ -255,7 +255,7 @@ fn what_waits_when_the_switch_goes_is_lost_and_counted_unless_it_changes_tables(
 
 /// The store has the changed part of the entries. So the request is neither carried out nor refused.
 #[test]
-fn a_modify_of_which_a_part_is_done_when_the_switch_goes_counts_as_lost() {
+fn a_partly_applied_modify_counts_as_lost() {
     for version in VERSIONS {
         let mut world = World::new(Setup::new(version, "red: any"));
         let red = world.connect("red");

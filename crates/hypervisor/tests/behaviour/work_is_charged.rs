@@ -98,14 +98,14 @@ fn costs(version: Version, attack: impl Fn(usize, u8) -> String) -> (u64, u64) {
 }
 
 #[test]
-fn a_modification_of_all_entries_does_not_hold_up_others() {
+fn a_modify_of_each_entry_does_not_delay_another_tenant() {
     for version in VERSIONS {
         check(version, |n, _| format!("flow modify actions=output:{}", n % 3 + 1));
     }
 }
 
 #[test]
-fn looking_for_overlaps_does_not_hold_up_others() {
+fn overlap_checks_do_not_delay_another_tenant() {
     for version in VERSIONS {
         check_within(ADDED, version, |n, net| {
             let (high, low) = (n / 256 % 256, n % 256);
@@ -124,7 +124,7 @@ fn elsewhere(n: usize, net: u8) -> String {
 }
 
 #[test]
-fn deleting_what_is_not_there_does_not_hold_up_others() {
+fn a_delete_without_matching_entries_does_not_delay_another_tenant() {
     for version in VERSIONS {
         check_within(COMPARED, version, |_, net| {
             format!("flow delete match=ip,nw_src=10.{net}.128.0/17")
@@ -142,7 +142,7 @@ fn deleting_what_is_not_there_does_not_hold_up_others() {
 /// The cost of a deletion by cookie depends on the number of deleted entries, not on the number of the tenant's
 /// entries.
 #[test]
-fn a_deletion_by_cookie_is_charged_for_the_entries_that_it_meets() {
+fn a_delete_by_cookie_is_charged_only_for_the_deleted_entries() {
     const MET: usize = 10;
     let charged = |entries: usize| {
         let mut world = World::new(Setup::new(Version::V1_3, SPACES));
@@ -178,7 +178,7 @@ fn a_deletion_by_cookie_is_charged_for_the_entries_that_it_meets() {
 }
 
 #[test]
-fn modifying_what_is_not_there_does_not_hold_up_others() {
+fn a_modify_without_matching_entries_does_not_delay_another_tenant() {
     check_within(COMPARED, Version::V1_3, |n, net| {
         format!("flow modify {} actions=output:2", elsewhere(n, net))
     });
@@ -190,7 +190,7 @@ fn modifying_what_is_not_there_does_not_hold_up_others() {
 
 /// The last entries are compared in a later turn. Requests that follow at once see the result of the comparison.
 #[test]
-fn a_request_that_is_compared_in_turns_is_done_in_its_order() {
+fn requests_compared_in_several_turns_are_done_in_order() {
     for version in VERSIONS {
         let (mut world, seats) = world(version, |_| {});
         let one = seats[0];
@@ -233,7 +233,7 @@ fn a_request_that_is_compared_in_turns_is_done_in_its_order() {
 
 /// The last entry is compared in a later turn. The tenant may send the packet after the refusal.
 #[test]
-fn a_request_that_is_refused_in_a_later_turn_does_not_use_its_buffer_id_up() {
+fn a_request_refused_in_a_later_turn_does_not_use_its_buffer_id() {
     for version in VERSIONS {
         let (mut world, seats) = world(version, |setup| setup.configure = |_| {});
         let one = seats[0];
@@ -258,7 +258,7 @@ fn a_request_that_is_refused_in_a_later_turn_does_not_use_its_buffer_id_up() {
 }
 
 #[test]
-fn statistics_of_all_entries_do_not_hold_up_others() {
+fn statistics_of_many_entries_do_not_delay_another_tenant() {
     for version in VERSIONS {
         check_within(REPORTED, version, |_, _| "stats flow".to_owned());
         check_within(REPORTED, version, |n, net| {
@@ -269,7 +269,7 @@ fn statistics_of_all_entries_do_not_hold_up_others() {
 
 /// The switch reports no rule, and Weir examines all entries, in one turn for one tenant.
 #[test]
-fn statistics_of_few_entries_among_many_do_not_hold_up_others() {
+fn statistics_without_matching_entries_do_not_delay_another_tenant() {
     for what in ["flow", "aggregate"] {
         let (most, _) =
             costs(Version::V1_0, |n, net| format!("stats {what} {}", elsewhere(n, net)));
@@ -279,7 +279,7 @@ fn statistics_of_few_entries_among_many_do_not_hold_up_others() {
 
 /// The switch's reply arrives when a change of all entries is applied in part.
 #[test]
-fn statistics_are_about_whole_changes() {
+fn statistics_show_only_completely_applied_changes() {
     for version in VERSIONS {
         let (mut world, seats) = world(version, |_| {});
         let one = seats[0];
@@ -297,7 +297,7 @@ fn statistics_are_about_whole_changes() {
 }
 
 #[test]
-fn no_more_is_taken_ahead_of_the_switch_than_there_is_room_for() {
+fn only_a_bounded_number_of_unfinished_requests_is_accepted() {
     const REQUESTS: u32 = 40;
     for version in VERSIONS {
         let (mut world, seats) = world(version, |_| {});
@@ -330,7 +330,7 @@ fn no_more_is_taken_ahead_of_the_switch_than_there_is_room_for() {
 }
 
 #[test]
-fn what_waits_for_other_requests_is_bounded_by_its_bytes() {
+fn the_memory_of_waiting_requests_is_bounded() {
     let limit = 1 << 20;
     for version in VERSIONS {
         let (mut world, seats) = world(version, |setup| setup.settings.tenant_bytes = limit);
@@ -419,7 +419,7 @@ fn requests_held_on_all_switches_are_bounded() {
 
 /// A group deletion is one message, and the switch deletes the entries of the group with it.
 #[test]
-fn a_deletion_of_a_group_counts_for_its_entries() {
+fn a_group_delete_counts_in_the_window_with_its_entries() {
     const ENTRIES: u32 = 800;
     let version = Version::V1_3;
     let mut world = World::new(Setup::new(version, SPACES));
@@ -457,7 +457,7 @@ fn a_deletion_of_a_group_counts_for_its_entries() {
 
 /// A change of many entries is one message per entry. The switch does other tenants' messages in between.
 #[test]
-fn a_change_of_many_entries_shares_the_switch_with_others() {
+fn a_modify_of_many_entries_shares_the_switch_with_another_tenant() {
     for version in VERSIONS {
         let text = "one: ip,nw_src=10.2.0.0/16\ntwo: ip,nw_src=10.3.0.0/16";
         let setup = Setup { per_second: Some(8_000), ..Setup::new(version, text) };

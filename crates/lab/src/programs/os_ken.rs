@@ -55,9 +55,12 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn os_ken_is_what_a_python_imports() {
+    fn os_ken_is_found_only_if_python_can_import_the_package() {
         let needed = [("python3", "python3")];
-        if crate::testing::skip_without("os_ken_is_what_a_python_imports", &needed) {
+        if crate::testing::skip_without(
+            "os_ken_is_found_only_if_python_can_import_the_package",
+            &needed,
+        ) {
             return;
         }
         let folder = std::env::temp_dir().join(format!("weir-pythons-{}", std::process::id()));

@@ -168,7 +168,7 @@ mod tests {
     use super::listening;
 
     #[test]
-    fn the_address_is_read_from_the_log() {
+    fn the_listening_address_is_read_from_the_log() {
         let line = |message: &str| {
             format!(r#"{{"level":"INFO","message":"{message}","address":"tcp:127.0.0.1:4711"}}"#)
         };

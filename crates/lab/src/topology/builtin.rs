@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn small_ones_link_by_link() {
+    fn small_builtin_topologies_have_the_expected_links() {
         let cases = [
             ("single,2", "h1:0-s1:1 h2:0-s1:2"),
             // The expected links are from Mininet 2.3: `mn --topo linear,3 --test none -v output`,
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes() {
+    fn builtin_topologies_have_the_expected_sizes() {
         // The columns are: switches, hosts, links, has a loop.
         let cases = [
             ("single,1", (1, 1, 1, false)),
@@ -318,7 +318,7 @@ mod tests {
 
     /// Every switch of a fat tree uses exactly k ports. Every pair of pods shares every core switch.
     #[test]
-    fn fat_trees_are_regular() {
+    fn every_switch_of_a_fat_tree_has_k_ports() {
         for k in [2, 4, 6] {
             let topology = Topology::builtin(&format!("fattree,{k}")).unwrap();
             for switch in topology.switches() {
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn wrong_builtin_topologies_are_refused_with_the_reason() {
         let cases = [
             ("singel,4", "did you mean \"single\"?"),
             ("ring,4", "a file's name ends in .toml"),

@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn the_model_has_every_part() {
+    fn the_network_model_has_the_expected_switches_links_and_hosts() {
         check("single,3", 1, 6, 3);
         check("leafspine,3,2,4", 5, 36, 12);
         check("fattree,4", 20, 96, 16);
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_of_their_own_stay() {
+    fn links_with_a_rate_keep_their_rate_in_the_network_model() {
         let rate = Rate::from_bits_per_second(1_000_000_000).unwrap();
         let network = Topology::builtin("isolation2013").unwrap().network(rate).unwrap();
         let ten = Bandwidth::from_megabits_per_second(10);
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_need_a_switch_between_them() {
+    fn a_link_between_two_hosts_is_refused() {
         let mut builder = Topology::builder();
         builder.host("a").unwrap().host("b").unwrap().link("a", "b", None).unwrap();
         let rate = Rate::from_bits_per_second(1_000_000).unwrap();

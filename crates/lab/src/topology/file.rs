@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_whole_file() {
+    fn a_complete_topology_file_is_read() {
         let topology = parse(
             r#"
             [[switches]]
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_line() {
+    fn errors_in_a_topology_file_are_reported_with_the_line() {
         let cases = [
             ("", None, "neither a switch nor a host"),
             ("[[switches]]\nname = 's1'\nname = 's2'", Some(3), "duplicate key"),
@@ -310,7 +310,7 @@ mod tests {
     proptest::proptest! {
         /// For any text the result is a topology or an error.
         #[test]
-        fn arbitrary_text(text in r#"(\[\[(switches|hosts|links)\]\]|name|dpid|ends|ip|=|'[sh]1'|\[|\]|,|\n| |\PC){0,40}"#) {
+        fn arbitrary_text_is_parsed_without_a_panic(text in r#"(\[\[(switches|hosts|links)\]\]|name|dpid|ends|ip|=|'[sh]1'|\[|\]|,|\n| |\PC){0,40}"#) {
             let _ = parse(&text);
         }
     }

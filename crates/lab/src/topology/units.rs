@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn hardware_addresses() {
+    fn mac_addresses_are_read_and_printed() {
         let cases = [
             ("00:00:00:00:00:01", Some(MacAddress::from_number(1))),
             ("FE:dc:00:00:00:01", Some(MacAddress([0xfe, 0xdc, 0, 0, 0, 1]))),

@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prefixes_count_from_the_other_end() {
+    fn v10_address_wildcards_convert_to_prefix_lengths_and_back() {
         for length in 0..=32 {
             let wildcards =
                 Wildcards::ALL.with_nw_src_prefix(length).with_nw_dst_prefix(32 - length);

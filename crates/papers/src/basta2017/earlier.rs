@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn measured_stands_beside_earlier() {
+    fn measured_latency_is_compared_with_the_earlier_measurement() {
         let points = [point("direct", 60.0), point("weir", 600.0), point("weir-networks", 400.0)];
         let (_, table) = table(&points, None);
         let text = table.to_string();
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_in_one_run_counts() {
+    fn loss_in_a_single_run_fails_the_unanswered_criterion() {
         let mut lossy = point("weir", 600.0);
         let samples = Metric::new("%", Better::Lower, vec![0.0, 0.3, 0.0]);
         lossy.metrics.insert(UNANSWERED.to_owned(), samples);
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn the_worst_case_of_networks_is_judged() {
+    fn networks_are_judged_against_slices_by_the_worst_case() {
         let with = |tenants: usize, points: [Point; 3]| {
             points.map(|mut point| {
                 point.parameters.insert("tenants".to_owned(), tenants.into());

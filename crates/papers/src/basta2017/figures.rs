@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn every_figure_shows_what_is_measured_and_what_is_published() {
+    fn each_figure_shows_measured_and_published_values() {
         let mut points = measured();
         points.extend(published::points());
         let extras = extras(&points, &Figure::ALL, "QUICK LOOK");
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_measured_is_no_panic() {
+    fn figures_without_measured_values_do_not_panic() {
         let extras = extras(&[], &[Figure::Cpu, Figure::Fairness, Figure::OneRate], "");
         assert_eq!(extras.figures.len(), 3);
     }

@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn every_figure_has_its_row_and_every_row_its_figure() {
+    fn each_figure_belongs_to_exactly_one_row_of_table_1() {
         for figure in Figure::ALL {
             let rows = TABLE_1.iter().filter(|row| row.figures.contains(&figure)).count();
             assert_eq!((rows, figure.name().parse()), (1, Ok(figure)));
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_drawn_is_measured() {
+    fn only_the_cases_of_the_selected_figures_are_measured() {
         let options = Options::new(System::Direct, PathBuf::new());
         for (figures, quick, systems_times) in [
             (&[Figure::OneRate][..], false, 1),

@@ -108,7 +108,7 @@ mod tests {
     use crate::published::is_published;
 
     #[test]
-    fn nobody_takes_a_published_value_for_a_measured_one() {
+    fn published_points_are_marked_as_published() {
         let points = points();
         assert_eq!(points.len(), LATENCY.len() + 2);
         assert!(points.iter().all(is_published));

@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn idle_and_waiting_are_idle_and_stolen_time_is_not() {
+    fn cpu_idle_time_includes_iowait_but_not_steal_time() {
         let before = Cpu::read("cpu  10 0 10 100 0 0 0 0 7 0\ncpu0 1 1 1 1\n");
         let after = Cpu::read("cpu  20 5 15 130 10 5 5 30 9 0\n");
         assert_eq!((before, after.idle_since(&before)), (Cpu { idle: 100, all: 120 }, Some(40.0)));

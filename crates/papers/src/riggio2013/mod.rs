@@ -460,7 +460,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn samples_are_put_together_by_their_time() {
+    fn samples_of_flows_and_runs_are_combined_by_sample_time() {
         let gap = Duration::from_secs(6);
         let run = outcome([9.0, 8.0, 1.0]);
         assert_eq!(aggregate(&run, gap), [9.0, 9.0, 9.0, 17.0, 17.0, 17.0, 18.0, 18.0, 18.0]);
@@ -476,7 +476,7 @@ mod tests {
 
     /// A flow's difference from its share and the sum of all flows are separate findings.
     #[test]
-    fn what_misses_the_goal_is_found() {
+    fn a_low_total_rate_and_flows_off_their_share_are_separate_findings() {
         for (rates, below, off) in [
             ([8.0, 10.0, 2.0], false, 0),
             ([7.7, 9.6, 1.92], false, 0),

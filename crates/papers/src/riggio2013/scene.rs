@@ -550,7 +550,7 @@ mod tests {
 
     /// Late readings change neither the number of samples nor the sum of the bytes.
     #[test]
-    fn samples_keep_their_times() {
+    fn late_counter_readings_keep_the_number_of_samples_and_the_sum() {
         let begin = Instant::now();
         let at = |seconds: f64, bytes: u64| (begin + Duration::from_secs_f64(seconds), bytes);
         for (read, expected) in [
@@ -569,7 +569,7 @@ mod tests {
     }
 
     #[test]
-    fn what_programs_print_is_read() {
+    fn output_of_the_controller_of_iperf3_and_of_proc_net_dev_is_parsed() {
         let said = "noise\n{\"event\": \"path\", \"source\": \"a\", \"destination\": \"b\", \"hops\": [[3, 4], [1, 2], [4, 1]]}\n";
         assert_eq!(spine(said, "a", "b"), Some(1));
         assert_eq!(spine(said, "b", "a"), None);

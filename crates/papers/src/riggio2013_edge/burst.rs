@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_tenth_is_free_and_the_others_are_not() {
+    fn tcp_below_its_guarantee_after_the_first_tenth_of_a_burst_is_a_finding() {
         for (during, codes, text) in [
             (&[1.0, 23.5, 23.9][..], &[][..], ""),
             (&[23.5, 23.5, 22.0], &["below-guarantee"], "1 of 2"),
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn the_number_of_values_left_out_is_in_the_table() {
+    fn the_table_has_the_number_of_values_that_were_left_out() {
         let cases = [(Case::Shaped, vec![burst(&[22.0, 23.5, -12.0])])];
         let csv = tenths(&cases).to_csv();
         let ends = ["with shapers,1,-400,47.800,2.0", "with shapers,1,300,12.000,4.0"];

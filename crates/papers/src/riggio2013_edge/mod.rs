@@ -400,8 +400,11 @@ mod tests {
     /// generous limits. On busy cores TCP cannot fill a link, with or without other traffic. Therefore the test
     /// compares A → B with E → F: E → F has its own path and shows the present rate of a link.
     #[test]
-    fn ovs_section_two() {
-        if lab::testing::skip("ovs_section_two", lab::Requirements::ALL) {
+    fn ovs_labels_and_shapers_together_correct_rates_and_fairness() {
+        if lab::testing::skip(
+            "ovs_labels_and_shapers_together_correct_rates_and_fairness",
+            lab::Requirements::ALL,
+        ) {
             return;
         }
         let folder = std::env::temp_dir().join(format!("weir-section-two-{}", std::process::id()));

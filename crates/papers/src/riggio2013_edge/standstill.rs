@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_of_all_processors_counts() {
+    fn the_standstill_is_the_longest_total_of_a_processor() {
         let start = Instant::now();
         let at = |ms: u64| start + Duration::from_millis(ms);
         let watch = Watch {
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_does_is_no_standstill() {
+    fn time_spent_in_interrupts_is_not_counted_as_standstill() {
         let ms = |at: &u64| Duration::from_micros(*at);
         for (interrupts, expected) in [
             // The cases: no interrupt in the period; interrupts during the whole period; interrupts during a part; two

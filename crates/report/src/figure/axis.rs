@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn ticks_are_round_and_named_alike() {
+    fn axis_ticks_have_round_values_and_the_same_number_format() {
         let axis = |low, high, scale| Axis { scale, low, high };
         let even = |low, high| names(&axis(low, high, Scale::Linear), 5);
         assert_eq!(even(0.0, 100.0), ["0", "20", "40", "60", "80", "100"]);
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_ranges_have_an_axis() {
+    fn empty_and_extreme_value_ranges_have_an_axis_with_ticks() {
         for scale in [Scale::Linear, Scale::Logarithmic] {
             for values in
                 [&[][..], &[0.0], &[5.0, 5.0], &[-3.0], &[1e300, f64::NAN], &[1e-300, 1.0]]

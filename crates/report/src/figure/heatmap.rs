@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_are_coloured_and_blanks_are_blank() {
+    fn cells_with_values_are_coloured_and_cells_without_values_are_blank() {
         let found = map(vec![Some(0.0), Some(100.0), None, Some(f64::NAN)], None);
         // Each colour is once in the legend. The smallest and the largest value are also in a cell.
         assert_eq!([0, 5, 9].map(|index| count(&found, index)), [2, 1, 2]);
@@ -159,14 +159,14 @@ mod tests {
     }
 
     #[test]
-    fn maps_with_one_range_have_one_scale() {
+    fn a_given_range_sets_the_colour_scale_of_a_heatmap() {
         let cells = vec![Some(50.0), Some(50.0), Some(0.0), None];
         assert_eq!(count(&map(cells.clone(), None), 9), 2, "the largest of its own");
         assert_eq!(count(&map(cells, Some((0.0, 100.0))), 9), 1, "half of what others have");
     }
 
     #[test]
-    fn nothing_is_still_a_figure() {
+    fn an_empty_heatmap_and_a_single_cell_give_a_valid_figure() {
         assert!(HeatMap::default().draw().svg().ends_with("</svg>"));
         let one = HeatMap { columns: vec![1.0], rows: vec![1.0], ..map(vec![Some(5.0)], None) };
         assert_eq!(count(&one, 0), 2);

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_stand_out_on_white_and_in_the_dark() {
+    fn colours_have_enough_contrast_on_light_and_dark_backgrounds() {
         let contrast = |a: Colour, b: Colour| {
             let (a, b) = (luminance(a), luminance(b));
             (a.max(b) + 0.05) / (a.min(b) + 0.05)
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn no_colour_and_no_style_comes_twice() {
+    fn sixty_systems_have_different_colours_and_line_styles() {
         let names: Vec<String> = (0..60).map(|index| format!("system {index}")).collect();
         let palette = Palette::of(names.iter().map(|name| (name.as_str(), name.as_str())));
         let mut colours: Vec<String> =
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_measured_is_solid_and_known_systems_keep_their_colours() {
+    fn the_first_measured_variant_is_solid_and_known_systems_keep_colours() {
         let series = [("OVX", "published"), ("weir", "AGG"), ("weir", "ND")];
         let palette = Palette::of(series);
         assert!(palette.dash("AGG").is_solid() && !palette.dash("ND").is_solid());

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn every_shape_is_painted_where_the_svg_has_it() {
+    fn the_png_shows_the_title_the_note_and_dashed_lines() {
         let line = |dashed| Line {
             name: "weir".into(),
             points: vec![(0.0, 1.0 + f64::from(dashed)), (10.0, 1.0 + f64::from(dashed))],
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn boxes_are_coloured() {
+    fn boxes_of_a_box_plot_are_coloured_in_the_png() {
         let plot = BoxPlot {
             name: "weir".into(),
             low: 1.0,
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn the_font_has_what_figures_say() {
+    fn the_font_has_the_characters_that_figures_use() {
         let face = Face::parse(FONT, 0).unwrap();
         for character in "AZaz09%/.,()=&<>–—−µ≤≥±×αβ…→".chars() {
             assert!(face.glyph_index(character).is_some(), "{character}");

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn odd_data_still_gives_a_figure() {
+fn empty_and_non_finite_data_give_a_valid_figure() {
     for points in [
         vec![],
         vec![(1.0, 1.0)],
@@ -39,7 +39,7 @@ fn odd_data_still_gives_a_figure() {
 }
 
 #[test]
-fn what_is_published_is_dashed() {
+fn published_lines_and_published_means_are_dashed() {
     let line = |dashed| Line { points: vec![(1.0, 1.0), (2.0, 2.0)], dashed, ..Line::default() };
     let svg = |dashed| {
         let name = "weir".to_owned();
@@ -54,7 +54,7 @@ fn what_is_published_is_dashed() {
 }
 
 #[test]
-fn systems_keep_their_colours_in_all_figures_of_a_report() {
+fn a_system_has_the_same_colour_in_all_figures_of_a_report() {
     let line = |name: &str| Line {
         name: name.into(),
         points: vec![(1.0, 1.0), (2.0, 1.0)],
@@ -76,7 +76,7 @@ fn systems_keep_their_colours_in_all_figures_of_a_report() {
 }
 
 #[test]
-fn many_lines_are_many_panels() {
+fn many_lines_are_divided_into_a_limited_number_of_panels() {
     let line = |index: usize| Line {
         name: format!("system {}", index / 2),
         variant: ["AGG", "ND"].get(index % 2).unwrap().to_string(),
@@ -96,7 +96,7 @@ fn many_lines_are_many_panels() {
 }
 
 #[test]
-fn time_begins_at_zero() {
+fn the_x_axis_begins_at_zero_if_requested() {
     let line = Line { points: vec![(5.0, 1.0), (10.0, 1.0)], ..Line::default() };
     let first = |x_from_zero| {
         let svg = Lines { lines: vec![line.clone()], x_from_zero, ..Lines::default() }.svg();
@@ -107,7 +107,7 @@ fn time_begins_at_zero() {
 }
 
 #[test]
-fn boxes_stand_where_their_names_fit_and_lie_where_they_do_not() {
+fn box_plots_are_vertical_if_the_names_fit_and_horizontal_otherwise() {
     let plots = |count: usize, name: &str| -> Vec<BoxPlot> {
         let plot = |index: usize| BoxPlot {
             name: format!("{name} {index}"),
@@ -131,7 +131,7 @@ fn boxes_stand_where_their_names_fit_and_lie_where_they_do_not() {
 }
 
 #[test]
-fn a_drawing_is_kept_as_it_is() {
+fn a_drawing_is_written_to_json_and_read_back_without_change() {
     let lines = Lines {
         title: "t".into(),
         lines: vec![Line { points: vec![(1.0, f64::NAN), (2.0, 3.0)], ..Line::default() }],

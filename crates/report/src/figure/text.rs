@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_broken_and_cut_to_its_room() {
+    fn text_is_wrapped_and_shortened_to_the_given_width() {
         assert_eq!(cut("weir", 100.0, 11.0, false), "weir");
         let cut_down = cut("a name that is much too long", 60.0, 11.0, false);
         assert!(cut_down.ends_with('…') && width(&cut_down, 11.0, false) <= 60.0, "{cut_down}");

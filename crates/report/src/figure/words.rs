@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sentence_names_the_least_and_the_most() {
+    fn the_sentence_of_a_figure_names_the_lowest_and_the_highest_value() {
         let mut lines = Lines {
             x_label: "tenants".into(),
             y_label: "latency, ms".into(),
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn data_are_rows() {
+    fn figure_data_are_written_as_csv_rows() {
         let mut lines = Lines { x_label: "s".into(), ..Lines::default() };
         lines.lines = vec![line("a, \"b\"", &[(1.0, 2.0), (f64::NAN, 3.0)])];
         let csv = lines.draw().csv();

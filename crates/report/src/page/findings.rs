@@ -77,7 +77,7 @@ mod tests {
     use super::in_common;
 
     #[test]
-    fn what_texts_share_is_said_once() {
+    fn the_common_words_of_finding_texts_are_extracted() {
         assert_eq!(in_common(&["a b c"]), "a b c");
         assert_eq!(in_common(&["a 1 b 2 c", "a 3 b 4 c", "a 1 b 5 c"]), "a … b … c");
         assert_eq!(

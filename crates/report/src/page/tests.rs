@@ -29,7 +29,7 @@ fn example() -> Results {
 }
 
 #[test]
-fn the_page_has_everything_in_order_and_fetches_nothing() {
+fn the_page_has_its_parts_in_order_and_no_external_resources() {
     let page = html(&example(), &Extras::default());
     let parts = [
         "<h1>Weir and HAProxy as relays</h1>",
@@ -57,7 +57,7 @@ fn the_page_has_everything_in_order_and_fetches_nothing() {
 }
 
 #[test]
-fn a_paper_is_named_and_half_a_result_says_so() {
+fn the_page_names_the_paper_and_marks_a_partial_result() {
     let mut results = example();
     results.tool = "reproduce oflops2012".into();
     results.mark_partial("interrupted in experiment 2 of 9");
@@ -72,7 +72,7 @@ fn a_paper_is_named_and_half_a_result_says_so() {
 }
 
 #[test]
-fn sixty_systems_in_two_thousand_cases_are_a_page_of_bounded_size() {
+fn a_page_with_sixty_systems_and_two_thousand_cases_has_a_limited_size() {
     let mut results = Results::new("bench run", 1, Environment::default());
     for index in 0..2_000_u32 {
         let mut point = example().points.remove(0);
@@ -88,7 +88,7 @@ fn sixty_systems_in_two_thousand_cases_are_a_page_of_bounded_size() {
 }
 
 #[test]
-fn files_of_figures_stay_in_their_folder() {
+fn file_names_of_figures_cannot_leave_the_folder() {
     for (name, file) in
         [("3a", "3a"), ("../x", "figure..-x"), ("", "figure"), ("a/b µ", "a-b-µ"), ("<b>", "-b-")]
     {

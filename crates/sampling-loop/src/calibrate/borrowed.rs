@@ -167,7 +167,7 @@ mod tests {
     use super::datapath;
 
     #[test]
-    fn a_bridge_that_names_no_datapath_has_the_kernels() {
+    fn a_bridge_without_datapath_type_uses_the_kernel_datapath() {
         assert_eq!(
             ["\"\"\n", "netdev\n", "system\n"].map(datapath),
             ["system", "netdev", "system"]

@@ -495,7 +495,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_machine_s_pace_is_taken_out() {
+    fn changes_of_machine_speed_are_removed_from_the_measurement() {
         // The machine becomes slower and slower. With sampling it forwards four fifths.
         let turned = |index: u16| {
             let rate = f64::from(index % 2);
@@ -526,7 +526,7 @@ mod tests {
     }
 
     #[test]
-    fn to_be_there_costs_what_is_missing_when_nothing_is_sampled() {
+    fn the_standing_cost_is_measured_at_sampling_rate_zero() {
         let taken = |repetition, rate, value| Taken {
             repetition,
             mechanism: Mechanism::Weir,
@@ -545,7 +545,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ratio_has_an_interval_that_leaves_out_repetitions() {
+    fn the_cost_ratio_has_a_jackknife_interval_over_the_repetitions() {
         let theirs = cost(Mechanism::OvsSflow, [0.5; 4]);
         let exact = ratio(&cost(Mechanism::Weir, [0.25; 4]), &theirs, per_second);
         assert!((exact.value - 0.5).abs() < 1e-6 && exact.half95.unwrap() < 1e-6, "{exact:?}");

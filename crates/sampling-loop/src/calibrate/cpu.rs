@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_is_counted() {
+    fn cpu_time_of_the_own_process_is_counted() {
         let time = CpuTime::of(&[], 0).unwrap();
         let process = i32::try_from(std::process::id()).unwrap();
         let own = ThreadTime::of(process, nix::unistd::gettid().as_raw()).unwrap();

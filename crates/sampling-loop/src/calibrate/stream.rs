@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_batch_goes_as_so_many_frames_whoever_cuts_it() {
+    fn a_batch_is_sent_as_frames_with_and_without_kernel_segmentation() {
         let batch = Batch { frames: 3, payload: 100 };
         for is_cut in [true, false] {
             let [sender, receiver] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());

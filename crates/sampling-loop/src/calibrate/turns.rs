@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rounds_in_which_the_machine_stood_still_count_only_where_they_are_the_rule() {
+    fn stalled_rounds_are_counted_only_when_most_rounds_are_stalled() {
         let round = |seconds, is_whole| {
             let account = Account { frames: 64, seconds, cpu_seconds: seconds };
             Round { accounts: [account; 2], is_whole }

@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_through_cpu_statistics() {
+    fn capacity_is_estimated_by_a_line_through_cpu_statistics() {
         let mut model = CpuModel::default();
         assert_eq!(model.capacity(0.8), None);
         // With one load alone the estimate is proportional.
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn bursts_find_what_is_left() {
+    fn test_bursts_find_the_spare_capacity() {
         for (left, expected) in
             [(7300.0, 6500.0..=7300.0), (500.0, 0.0..=500.0), (1e9, 64e3..=64e3)]
         {
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn latency_shows_the_capacity() {
+    fn latency_measurements_find_the_capacity_without_overload() {
         // The server carries a load of 5000, and its latency is the latency of a queue. The load follows the estimate.
         let mut search = PassiveSearch::default();
         let mut load: f64 = 1000.0;

@@ -79,7 +79,7 @@ impl World {
 }
 
 #[test]
-fn a_plan_is_enacted_once_all_have_reported_and_again_on_change() {
+fn a_plan_is_enacted_after_reports_of_every_server_and_again_on_change() {
     let mut world = World::new(Settings::default());
     world.conduct.handle_observation(world.now, 0, sends(800.0));
     world.settle();
@@ -106,7 +106,7 @@ fn a_plan_is_enacted_once_all_have_reported_and_again_on_change() {
 }
 
 #[test]
-fn what_samples_stand_for_adds_up() {
+fn the_scaling_factor_of_samples_is_the_inverse_of_the_total_rate() {
     let mut world = World::new(Settings::default());
     world.report([800.0, 300.0, 300.0]);
     let prepared: Vec<&Assignment> = world
@@ -124,7 +124,7 @@ fn what_samples_stand_for_adds_up() {
 }
 
 #[test]
-fn a_server_that_vanishes_is_cut_off_first_and_planned_without() {
+fn a_disappeared_server_is_cut_off_before_a_plan_without_the_server() {
     let mut world = World::new(Settings::default());
     world.report([800.0, 100.0, 100.0]);
     world.orders.clear();
@@ -142,7 +142,7 @@ fn a_server_that_vanishes_is_cut_off_first_and_planned_without() {
 }
 
 #[test]
-fn a_server_that_is_silent_during_enactment_is_gone() {
+fn a_server_silent_during_enactment_is_cut_off_and_left_out() {
     let mut world = World::new(Settings::default());
     world.silent = vec![2];
     world.report([800.0, 100.0, 100.0]);
@@ -157,7 +157,7 @@ fn a_server_that_is_silent_during_enactment_is_gone() {
 }
 
 #[test]
-fn headroom_that_vanishes_is_cut_at_once_and_comes_back() {
+fn a_server_without_headroom_is_cut_off_and_takes_part_again_later() {
     let mut world = World::new(Settings::default());
     world.report([800.0, 100.0, 100.0]);
     world.orders.clear();
@@ -173,14 +173,14 @@ fn headroom_that_vanishes_is_cut_at_once_and_comes_back() {
 }
 
 #[test]
-fn servers_on_their_own_mirror_nothing() {
+fn servers_without_collaboration_mirror_no_packets() {
     let mut world = World::new(Settings { is_collaborative: false, ..Settings::default() });
     world.report([800.0, 100.0, 100.0]);
     assert_eq!(world.flows(), [(0, 0), (1, 1), (2, 2)]);
 }
 
 #[test]
-fn minimums_that_cannot_be_had_are_reported_once() {
+fn unreachable_minimums_are_reported_once() {
     let members = (0..2).map(|at| Member { minimum: 0.9, ..member(at, Estimator::Fixed(1000.0)) });
     let mut conduct = Conduct::new(Settings::default(), members.collect(), Vec::new());
     for second in [0, 11, 22] {
@@ -195,7 +195,7 @@ fn minimums_that_cannot_be_had_are_reported_once() {
 }
 
 #[test]
-fn estimators_are_fed() {
+fn each_capacity_estimator_receives_its_observations() {
     let active = Estimator::Active { last: None, found: None, search: None };
     let kinds =
         [Estimator::Cpu(CpuModel::default()), active, Estimator::Passive(PassiveSearch::default())];
@@ -279,7 +279,7 @@ fn learn(believed: Costs, seconds: u64) -> (Vec<[f64; 3]>, usize, f64) {
 }
 
 #[test]
-fn plans_converge_from_wrong_costs() {
+fn plans_converge_from_wrong_initial_costs() {
     for (believed, is_wrong) in [
         (Costs { alpha: 6.0, beta: 1.5 }, true),
         (Costs { alpha: 0.24, beta: 0.06 }, true),

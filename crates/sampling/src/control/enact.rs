@@ -325,7 +325,7 @@ mod tests {
         /// In every case the remaining servers send by one plan, and no server ever sends to a server without a
         /// receiver.
         #[test]
-        fn all_or_none(
+        fn remaining_servers_always_send_by_the_same_plan(
             count in 1..6_usize,
             plans in prop::collection::vec(prop::collection::vec((0..6_usize, fate()), 0..30), 1..5),
         ) {
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_names_its_server() {
+    fn a_rollback_names_the_server_that_failed() {
         let mut stations = vec![Station::default(); 3];
         // All servers prepare; the second server fails to commit.
         let mut fates = vec![(0, Fate::Obeys); 4];

@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_peak_is_no_reason_and_a_plateau_is() {
+    fn sampling_stops_after_a_long_overload_but_not_after_a_short_peak() {
         let cases: [(&[f64], Option<usize>); 5] = [
             (&[0.5, 0.99, 0.99, 0.5, 0.99, 0.99, 0.4], None),
             (&[0.5, 0.99, 0.99, 0.99, 0.99], Some(3)),

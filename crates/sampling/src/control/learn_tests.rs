@@ -61,7 +61,7 @@ fn varied() -> Vec<Work> {
 }
 
 #[test]
-fn costs_are_found_whatever_was_believed() {
+fn costs_are_learned_from_any_initial_assumption() {
     for (alpha, beta) in [(1.2, 0.3), (6.0, 1.5), (0.24, 0.06), (1.54, 0.0), (0.01, 3.0)] {
         for seed in [1, 77, 4242] {
             let mut model = CostModel::new(Costs { alpha, beta });
@@ -78,7 +78,7 @@ fn costs_are_found_whatever_was_believed() {
 }
 
 #[test]
-fn intervals_contain_the_truth_as_often_as_they_say() {
+fn cost_intervals_contain_the_true_costs_in_most_runs() {
     let (mut inside, mut all) = (0, 0);
     for seed in 1..=200 {
         let mut model = CostModel::new(Costs { alpha: 2.0, beta: 0.5 });
@@ -94,7 +94,7 @@ fn intervals_contain_the_truth_as_often_as_they_say() {
 }
 
 #[test]
-fn what_the_data_do_not_determine_stays() {
+fn costs_that_data_do_not_determine_keep_the_initial_assumption() {
     let believed = Costs { alpha: 6.0, beta: 1.5 };
     // Data about forwarding alone say nothing about α and β. Data about local sampling alone say nothing about β.
     let mut model = CostModel::new(believed);
@@ -113,7 +113,7 @@ fn what_the_data_do_not_determine_stays() {
 }
 
 #[test]
-fn one_load_for_hours_forgets_nothing_and_excludes_nothing() {
+fn a_constant_load_for_hours_does_not_change_learned_costs() {
     let mut model = CostModel::new(Costs { alpha: 6.0, beta: 1.5 });
     feed(&mut model, TRUTH, &varied(), 40, &mut noise(3));
     let (costs, before) = (model.in_use(), model.capacity(0.8).unwrap());
@@ -127,7 +127,7 @@ fn one_load_for_hours_forgets_nothing_and_excludes_nothing() {
 }
 
 #[test]
-fn a_server_with_one_load_is_filled_and_not_overrun() {
+fn a_server_with_constant_load_is_filled_and_not_overloaded() {
     // The model then does not know which part of the CPU use is idle use and which part is forwarding. The model knows
     // what sampling adds. Every ten intervals the server samples as much as the model expects to fit, as with plans.
     for (alpha, beta) in [(1.2, 0.3), (6.0, 1.5), (0.24, 0.06), (1.54, 0.46)] {
@@ -158,7 +158,7 @@ fn a_server_with_one_load_is_filled_and_not_overrun() {
 }
 
 #[test]
-fn servers_that_become_dearer_are_followed() {
+fn an_increase_of_sampling_costs_is_learned() {
     let mut model = CostModel::new(Costs { alpha: 1.2, beta: 0.3 });
     feed(&mut model, TRUTH, &varied(), 40, &mut noise(11));
     let dearer = Truth { alpha: 3.0, ..TRUTH };
@@ -167,7 +167,7 @@ fn servers_that_become_dearer_are_followed() {
 }
 
 #[test]
-fn what_others_take_of_the_machine_passes_for_costs_only_until_the_plan_changes() {
+fn cpu_use_of_other_programs_is_not_learned_as_cost_after_plan_changes() {
     for seed in [5, 55, 555] {
         let mut model = CostModel::new(Costs { alpha: 1.2, beta: 0.3 });
         let mut noise = noise(seed);
@@ -184,7 +184,7 @@ fn what_others_take_of_the_machine_passes_for_costs_only_until_the_plan_changes(
 }
 
 #[test]
-fn a_full_cpu_says_at_least() {
+fn a_full_cpu_is_only_a_lower_bound_of_the_cost() {
     let mut model = CostModel::new(Costs { alpha: 1.2, beta: 0.3 });
     feed(&mut model, TRUTH, &varied(), 40, &mut noise(11));
     let before = model.in_use();
@@ -202,7 +202,7 @@ fn a_full_cpu_says_at_least() {
 }
 
 #[test]
-fn costs_stay_within_their_bounds_and_rubbish_is_none() {
+fn learned_costs_stay_in_bounds_and_invalid_measurements_are_ignored() {
     let mut model = CostModel::new(Costs { alpha: 0.5, beta: 0.5 });
     for work_and_busy in [
         (work(f64::NAN, 0.0, 0.0, 0.0), 0.5),

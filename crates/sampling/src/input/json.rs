@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn dense_and_sparse_are_the_same() {
+    fn a_traffic_matrix_and_a_traffic_list_give_the_same_problem() {
         let dense = read(r#""traffic":[[1,2],[3,4]]"#).unwrap();
         let sparse = read(
             r#""traffic":[{"from":"a","to":"a","volume":1},{"from":"a","to":"b","volume":2},
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_read() {
+    fn tenants_links_and_forbidden_pairs_are_read_from_json() {
         let problem = read(
             r#""tenants":[{"name":"red","minimum":0.25,"weight":3}],"links":[{"from":"a","to":"b","capacity":7}],
                "forbidden":[{"from":"b","to":"a"}],"traffic":[{"from":"a","to":"b","volume":2,"tenant":"red"}]"#,
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn every_error_has_its_place() {
+    fn every_json_error_is_reported_with_its_place() {
         for (rest, expected) in [
             (r#""traffic":[[1,2],[3,NaN]]"#, "line 1, column"),
             (r#""traffic":[[1,2],[3,null]]"#, "traffic[1][1]: the value is missing"),

@@ -199,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dense_and_sparse_are_the_same() {
+    fn a_traffic_matrix_and_a_traffic_list_give_the_same_traffic() {
         let dense = traffic_from_csv(",a,b\na,1,2\nb,0,4\n").unwrap();
         let sparse = traffic_from_csv("from,to,volume\na,a,1\na,b,2\nb,b,4\n").unwrap();
         let values = |traffic: &Traffic| -> Vec<(String, String, f64)> {
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn tenants_and_servers() {
+    fn tenants_and_servers_are_read_from_csv() {
         let traffic = traffic_from_csv("from,to,volume,tenant\na,b,2,red\nb,a,3,\n").unwrap();
         assert_eq!(traffic.entries[0].tenant.as_deref(), Some("red"));
         assert_eq!(traffic.entries[1].tenant, None);
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn every_error_has_its_place() {
+    fn every_csv_error_is_reported_with_its_place() {
         for (text, expected) in [
             (",a,b\na,1,2\nb,-3,1\n", "line 3, column \"a\": -3 is negative"),
             (",a,b\na,1,\nb,3,1\n", "line 2, column \"b\": the value is missing"),

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn host_rates() {
+    fn host_rate_options_are_parsed_with_an_optional_tenant() {
         let good = host_rate("A=8Mbit@red").unwrap();
         assert_eq!((good.host.as_str(), good.tenant.as_str()), ("A", "red"));
         assert_eq!(host_rate("A=8Mbit").unwrap().tenant, "all");

@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn all_is_what_can_be_measured_and_names_are_demands() {
+    fn all_skips_tests_without_their_options_and_a_named_test_demands_them() {
         check("", "leafspine,2,1", Ok((12, 4)));
         check("all", "leafspine,2,2", Ok((13, 3)));
         check("latency,latency,all", "leafspine,2,1", Ok((12, 4)));

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn findings_of_a_kind_are_printed_once() {
+    fn findings_with_the_same_code_are_printed_once_with_a_count() {
         let finding =
             |code: &str, text: &str| Finding { code: code.to_owned(), text: text.to_owned() };
         assert_eq!(findings(&[]), "");

@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mixes() {
+    fn message_mixes_are_parsed_with_weights() {
         let cases = [
             ("packet-in", Some(vec![(Kind::PacketIn, 1)])),
             ("ECHO:3+barrier", Some(vec![(Kind::Echo, 3), (Kind::Barrier, 1)])),
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn systems() {
+    fn systems_are_parsed_with_address_controller_base_and_process() {
         let place = "127.0.0.1:6633".parse().ok();
         let external = |base, pid: Option<u32>| {
             let watched = pid.map(Watched::Process);
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn systems_by_ports() {
+    fn external_systems_are_parsed_from_switch_port_and_controller_base() {
         let place = SocketAddr::from((Ipv4Addr::LOCALHOST, 6633));
         for (text, expected) in [
             ("fv=6633,6701", external_system("fv", place, 6701, None)),
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_and_shapes() {
+    fn seconds_rates_and_arrival_shapes_are_parsed() {
         assert_eq!([seconds("0.5"), seconds("30")], [Ok(500), Ok(30_000)]);
         assert!(seconds("-1").is_err() && seconds("1e9").is_err() && seconds("NaN").is_err());
         assert_eq!([rate("max"), rate("40000")], [Ok(0.0), Ok(40_000.0)]);

@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_read_as_they_are_written() {
+    fn api_endpoints_are_printed_as_written_and_bad_endpoints_are_refused() {
         for (text, host) in [
             ("http://127.0.0.1:8080", "127.0.0.1:8080"),
             ("https://weir.example:8443", "weir.example:8443"),

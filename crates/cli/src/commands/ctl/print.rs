@@ -241,7 +241,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_was_set_aside_is_printed_with_its_reason() {
+    fn changes_set_aside_at_a_start_are_printed_with_tenant_and_reason() {
         let aside = json!([{"tenant": "red", "reason": "red: port 1: it is taken"}]);
         let mut out = Vec::new();
         set_aside(&mut out, &serde_json::from_value::<Vec<_>>(aside).unwrap()).unwrap();
@@ -251,7 +251,7 @@ mod tests {
 
     /// One end of the link is down, by itself or because the end's switch refuses the link.
     #[test]
-    fn each_end_of_a_link_has_its_state() {
+    fn a_link_is_printed_with_both_states_when_its_ends_differ() {
         let (first, second) = ("00:00:00:00:00:00:00:a1 port 2", "00:00:00:00:00:00:00:a2 port 2");
         for (ends, expected) in [
             ([json!({"up": true}), json!({"up": true})], "up"),

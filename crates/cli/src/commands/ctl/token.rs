@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_read() {
+    fn token_lifetimes_are_parsed_in_days_hours_minutes_and_seconds() {
         for (text, expected) in [
             ("never", Some(None)),
             ("90d", Some(Some(7_776_000))),
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_left_is_in_the_nearest_unit() {
+    fn the_remaining_token_lifetime_is_rounded_to_a_single_unit() {
         for (seconds, expected) in [
             (0, "over"),
             (1, "in 1s"),

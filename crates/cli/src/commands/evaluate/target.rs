@@ -323,7 +323,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_and_channels() {
+    fn switch_addresses_are_parsed_or_refused() {
         for text in
             ["ovs", "emulated", "listen:0.0.0.0:6653", "tcp:127.0.0.1:6653", "ssl:127.0.0.1:6653"]
         {

@@ -83,7 +83,7 @@ mod tests {
     use lab::Ping;
 
     #[test]
-    fn senders_are_down_and_receivers_across() {
+    fn the_ping_matrix_has_senders_in_rows_and_receivers_in_columns() {
         let pair = |from: &str, to: &str, ms: Option<u64>| Ping {
             from: from.to_owned(),
             to: to.to_owned(),
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn timeouts_have_a_range() {
+    fn ping_timeouts_outside_the_range_are_refused() {
         for (text, expected) in [
             ("1", Some(1000)),
             ("0.5", Some(500)),

@@ -278,7 +278,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_broken_where_they_may_be() {
+    fn long_trace_lines_are_wrapped_to_the_terminal_width() {
         let text = "priority=9,".repeat(12);
         let lines = wrapped(3, &text);
         assert!(lines.iter().all(|line| line.len() <= WIDTH), "{lines:?}");
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_is_said_with_its_table() {
+    fn an_entry_is_described_with_the_table_number_first() {
         assert_eq!(
             in_table("cookie=0x5, table=2, priority=9 actions=drop"),
             "table 2: cookie=0x5, priority=9 actions=drop"
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn ports_have_their_names() {
+    fn reserved_ports_are_shown_by_name_and_other_ports_by_number() {
         assert_eq!([port_name(1), port_name(0xffff_fffe)], ["1", "LOCAL"]);
     }
 }

@@ -16,7 +16,7 @@ fn encoded(registry: &Registry, detail: Detail) -> String {
 }
 
 #[test]
-fn sums_are_per_tenant_and_per_switch_and_only_grow() {
+fn sums_are_per_tenant_or_per_switch_and_keep_counters_of_ended_sessions() {
     let registry = Registry::new();
     let (first, second) = (registry.switch(1, 0x01), registry.switch(2, 0x04));
     let (red1, red2) = (first.tenant(1, "red"), second.tenant(1, "red"));
@@ -71,7 +71,7 @@ fn sums_are_per_tenant_and_per_switch_and_only_grow() {
 
 /// 900 switches with 20 tenants each.
 #[test]
-fn sums_stay_small_where_the_product_is_large() {
+fn metric_sums_stay_small_when_the_product_detail_is_large() {
     let registry = Registry::new();
     let switches: Vec<_> = (0..900).map(|dpid| registry.switch(dpid, 0x04)).collect();
     let names: Vec<String> = (0..20).map(|number| format!("tenant{number}")).collect();
@@ -105,7 +105,7 @@ fn sums_stay_small_where_the_product_is_large() {
 }
 
 #[test]
-fn a_populated_registry_reads_back() {
+fn printed_metrics_have_the_values_of_the_registry() {
     let registry = Registry::new();
     let switch = registry.switch(0x10, 0x04);
     let nasty = switch.tenant(1, "a\\b\"c\nd");
@@ -272,7 +272,7 @@ fn series_that_the_security_page_names_have_the_values_of_their_instruments() {
 }
 
 #[test]
-fn the_page_documents_every_family_and_no_other() {
+fn the_metrics_page_documents_exactly_the_printed_families() {
     let page = include_str!("../../../../../docs/metrics.md");
     let rows = page.lines().filter_map(|line| line.strip_prefix("| `weir_"));
     let documented = |is_wanted: fn(&str) -> bool| -> BTreeSet<String> {
@@ -295,13 +295,13 @@ fn the_page_documents_every_family_and_no_other() {
 }
 
 #[test]
-fn an_empty_registry_is_valid_too() {
+fn metrics_of_an_empty_registry_are_valid() {
     let scrape = Scrape::parse(&encoded(&Registry::new(), Detail::Sums)).unwrap();
     assert_eq!(scrape.samples.get("weir_switches").map(String::as_str), Some("0"));
 }
 
 #[test]
-fn seconds_are_exact() {
+fn nanoseconds_are_printed_as_exact_seconds() {
     for (nanos, text) in
         [(0, "0"), (1, "0.000000001"), (1_000, "0.000001"), (8_388_608_000, "8.388608")]
     {
@@ -313,7 +313,7 @@ fn seconds_are_exact() {
 
 /// The parser itself must refuse what the format forbids, or the tests above prove nothing.
 #[test]
-fn the_parser_is_strict() {
+fn the_metrics_parser_refuses_invalid_text() {
     let head = "# HELP a b\n# TYPE a counter\n";
     for (text, why) in [
         ("a 1\n".to_owned(), "sample without a TYPE"),

@@ -38,7 +38,7 @@ fn restore(folder: &Folder, bytes: &[u8]) -> Result<(), StoreError> {
 }
 
 #[test]
-fn what_was_stored_at_the_backup_is_there_when_it_is_restored() {
+fn a_restored_backup_has_the_state_at_the_time_of_the_backup() {
     let (folder, other) = (Folder::new("backup"), Folder::new("restored"));
     let (store, _) = stored_and_backed_up(&folder);
     let snapshot = store.documents().snapshot().unwrap().unwrap();
@@ -58,7 +58,7 @@ fn what_was_stored_at_the_backup_is_there_when_it_is_restored() {
 }
 
 #[test]
-fn what_is_no_whole_backup_is_refused_and_the_folder_stays_as_it_was() {
+fn an_invalid_backup_is_refused_and_the_state_folder_is_unchanged() {
     let folder = Folder::new("backup-broken");
     let (store, good) = stored_and_backed_up(&folder);
     drop(store);
@@ -101,7 +101,7 @@ fn what_is_no_whole_backup_is_refused_and_the_folder_stays_as_it_was() {
 }
 
 #[test]
-fn a_store_takes_the_place_of_a_lost_one() {
+fn a_new_store_adopts_the_installation_of_a_lost_store() {
     let folder = Folder::new("adoption");
     let installation = Installation::new(0x5a3).unwrap();
     assert_eq!(Store::memory().unwrap().adopts(), Ok(false));

@@ -77,14 +77,14 @@ const DECLARED: &str =
     "[[topology.links]]\nbetween = [\"1 port 1\", \"2 port 1\"]\nbandwidth = \"10Mbit\"";
 
 #[test]
-fn nothing_is_sent_unless_asked_for() {
+fn no_probe_is_sent_without_discovery() {
     let mut world = World::new("");
     world.run(10);
     assert_eq!((world.up(), world.sent.len()), (vec![], 0));
 }
 
 #[test]
-fn links_are_found_and_lost() {
+fn links_are_discovered_and_end_by_port_status_or_without_probes() {
     let mut world = World::new("discovery = true");
     world.run(1);
     assert_eq!(world.up(), [FOUND]);
@@ -110,7 +110,7 @@ fn links_are_found_and_lost() {
 }
 
 #[test]
-fn a_switch_that_goes_takes_its_links_along() {
+fn links_of_a_disconnected_switch_end_and_return_with_the_switch() {
     for text in ["discovery = true", DECLARED] {
         let mut world = World::new(text);
         world.run(1);
@@ -125,7 +125,7 @@ fn a_switch_that_goes_takes_its_links_along() {
 }
 
 #[test]
-fn what_is_declared_counts_and_is_not_probed() {
+fn declared_links_and_edge_ports_are_used_and_not_probed() {
     let mut world =
         World::new(&format!("discovery = true\nedge_ports = [\"1 port 2\"]\n{DECLARED}"));
     assert_eq!(world.up(), ["1.1-2.1 10Mbit Declared"]);
@@ -149,7 +149,7 @@ fn what_is_declared_counts_and_is_not_probed() {
 }
 
 #[test]
-fn another_configuration_changes_what_it_says_and_no_more() {
+fn a_new_configuration_changes_only_the_links_concerned() {
     let mut world = World::new("discovery = true");
     world.wires.push([port("1 port 2"), port("2 port 2")]);
     world.run(1);
@@ -174,7 +174,7 @@ fn another_configuration_changes_what_it_says_and_no_more() {
 }
 
 #[test]
-fn a_port_that_is_rewired_has_its_new_link_only() {
+fn a_rewired_port_has_only_the_new_link() {
     let mut world = World::new("discovery = true");
     world.run(1);
     world.wires = vec![[port("1 port 1"), port("2 port 3")]];
@@ -186,7 +186,7 @@ fn a_port_that_is_rewired_has_its_new_link_only() {
 }
 
 #[test]
-fn what_a_switch_can_do_with_tags_goes_by_its_version() {
+fn vlan_tag_stacking_depends_on_the_openflow_version_of_the_switch() {
     let mut world = World::new("");
     let tagging = |world: &World, dpid| {
         let network = world.state.network();
@@ -210,7 +210,7 @@ fn what_a_switch_can_do_with_tags_goes_by_its_version() {
 }
 
 #[test]
-fn links_stay_when_only_probing_changes() {
+fn links_stay_up_when_only_probe_settings_change() {
     let mut world = World::new("discovery = true");
     world.run(3);
     world.state.take_changed();
@@ -237,7 +237,7 @@ fn links_stay_when_only_probing_changes() {
 }
 
 #[test]
-fn what_a_port_says_of_its_speed_is_followed() {
+fn link_capacity_follows_the_port_speed_unless_configured() {
     let says = |speed, is_up| Some(PortState { is_up, speed });
     let declared = "[[topology.links]]\nbetween = [\"1 port 1\", \"2 port 1\"]";
     for (text, known) in [("discovery = true", "Discovered"), (declared, "Declared")] {

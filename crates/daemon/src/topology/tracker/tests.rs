@@ -135,7 +135,7 @@ fn label(tracker: &Tracker, network: &Network, from: &str, tenant: TenantId) -> 
 }
 
 #[test]
-fn the_papers_example_is_labelled_as_in_its_figure_2() {
+fn labels_match_the_example_in_figure_2_of_the_paper() {
     let (mut tracker, mut network) = (tracker(), isolation());
     lead(&mut tracker, RED, (1, 2), 1, 1);
     settle(&mut tracker, &network);
@@ -176,7 +176,7 @@ fn the_papers_example_is_labelled_as_in_its_figure_2() {
 }
 
 #[test]
-fn receivers_are_shared_and_entries_of_one_pair_share_their_sender() {
+fn flows_share_the_receiver_and_entries_of_a_pair_share_the_sender() {
     let (mut tracker, network) = (tracker(), isolation());
     // C and E both send to F, which takes 10: shares of 2 and 10 in 12.
     lead(&mut tracker, BLUE, (3, 6), 1, 3);
@@ -199,7 +199,7 @@ fn receivers_are_shared_and_entries_of_one_pair_share_their_sender() {
 }
 
 #[test]
-fn floods_groups_tables_and_loops_are_followed() {
+fn flows_are_tracked_through_floods_loops_groups_and_tables() {
     let network = isolation();
     let flood = send_to(0xfffb);
     let mut tracker = tracker();
@@ -295,7 +295,7 @@ fn sends(to: &[(u8, u64)]) -> BTreeMap<MacAddress, Bandwidth> {
 }
 
 #[test]
-fn what_agents_measure_takes_the_place_of_what_was_bought() {
+fn measured_rates_replace_the_bought_bandwidth_in_labels() {
     let (mut tracker, network) = (tracker(), isolation());
     lead(&mut tracker, RED, (1, 2), 1, 1);
     lead(&mut tracker, BLUE, (5, 6), 1, 3);
@@ -387,7 +387,7 @@ fn left_for_blue(tracker: &Tracker, network: &Network) -> [u64; 2] {
 }
 
 #[test]
-fn flows_in_a_network_of_the_tenants_own_load_the_links_beneath() {
+fn flows_in_a_virtual_network_use_the_physical_links_of_the_path() {
     // Red's entries on both leaves, by red's own port numbers, to B.
     for (spec, outputs) in [(two_switches(), [2, 1]), (big_switch(), [2, 2])] {
         let (mut tracker, mut network, mut embedding) = (tracker(), isolation(), embedding());
@@ -422,7 +422,7 @@ fn flows_in_a_network_of_the_tenants_own_load_the_links_beneath() {
 }
 
 #[test]
-fn frames_of_a_vlan_do_not_cross_links_of_openflow_1_0() {
+fn vlan_frames_do_not_cross_virtual_links_of_openflow_1_0_switches() {
     for (vlan, arrives) in [(Some(7), false), (None, true)] {
         let (mut tracker, network, mut embedding) = (Tracker::default(), isolation(), embedding());
         let [(red, mut vnics), _] = vnics();
@@ -529,7 +529,7 @@ proptest! {
     /// For any events in any order: the incremental result equals a new computation, and on every link, for every
     /// tenant, the label plus the use by others is the capacity.
     #[test]
-    fn labels_and_use_are_the_capacity(happenings in proptest::collection::vec(happening(), 1..60)) {
+    fn label_and_use_of_other_tenants_add_up_to_the_link_capacity(happenings in proptest::collection::vec(happening(), 1..60)) {
         let configure = |tracker: &mut Tracker| {
             let vnics = vnics_of_all_kinds();
             tracker.configure(vnics.iter().map(|(tenant, own)| (*tenant, own.as_slice())));

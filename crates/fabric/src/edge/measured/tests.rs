@@ -67,7 +67,7 @@ fn only((tenant, from, sent): &(TenantId, MacAddress, Sent)) -> Option<u64> {
 }
 
 #[test]
-fn rates_come_change_and_expire() {
+fn measured_rates_are_reported_on_change_and_expire_after_one_second() {
     let mut all = measured();
     assert_eq!(all.next_due(), None);
     // The rate is reported once when it is certain, and not again while it does not change.
@@ -91,7 +91,7 @@ fn rates_come_change_and_expire() {
 }
 
 #[test]
-fn a_clock_that_jumps_costs_some_looks() {
+fn measuring_starts_again_after_a_clock_jump() {
     let mut all = measured();
     assert_eq!(steady(&mut all, 100_000..101_000, 4), [(100_300, Some(4))]);
     // The clock jumps far back: the meter starts again, and no VNIC stays measured until the clock has caught up.
@@ -107,7 +107,7 @@ fn a_clock_that_jumps_costs_some_looks() {
 }
 
 #[test]
-fn what_cannot_be_is_cut_and_counted() {
+fn impossible_rates_are_cut_and_misplaced_reports_are_counted() {
     let mut all = measured();
     for ms in (0..1_000).step_by(100) {
         // A VNIC with 8 Mbit/s reports 80 Mbit/s to each of two VNICs of the same tenant.
@@ -148,7 +148,7 @@ proptest! {
     /// For any messages of any agents at any time: reported rates belong to VNICs of the reporting agent, name
     /// receivers of the same tenant, and do not exceed the bandwidth.
     #[test]
-    fn no_lie_goes_beyond_the_bandwidth(
+    fn reported_rates_never_exceed_the_bandwidth_for_any_messages(
         said in proptest::collection::vec(
             (any::<bool>(), any::<bool>(), 1..7_u8, 1..7_u8, 0..3_000_u64, prop_oneof![0..10_000_000_u64, any::<u64>()]),
             1..200,

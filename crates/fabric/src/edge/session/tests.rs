@@ -35,7 +35,7 @@ fn taken(sessions: &mut Sessions, datagram: &[u8]) -> bool {
 }
 
 #[test]
-fn every_message_is_read_as_it_was_written() {
+fn every_sealed_message_is_opened_unchanged() {
     let (mut a, mut b) = (agent("a", 1, "b"), agent("b", 2, "a"));
     meet(&mut a, &mut b, START);
     let rate = Bandwidth::from_bits_per_second;
@@ -64,7 +64,7 @@ fn every_message_is_read_as_it_was_written() {
 
 /// The format that docs/agent.md and this folder's first page describe, byte by byte.
 #[test]
-fn the_wire_form_does_not_change() {
+fn the_datagram_format_has_the_documented_bytes() {
     let mut a = agent("a", 0x1122_3344_5566_7788, "b");
     let datagram = to_b(&mut a, 0x0102);
     let hex: alloc::string::String =
@@ -97,7 +97,7 @@ fn forged_changed_cut_and_misdirected_datagrams_are_refused() {
 }
 
 #[test]
-fn each_datagram_is_taken_once_in_any_order() {
+fn each_datagram_is_accepted_only_once_in_any_order() {
     let (mut a, mut b) = (agent("a", 1, "b"), agent("b", 2, "a"));
     meet(&mut a, &mut b, START);
     let mut sent: Vec<_> = (0..200).map(|number| to_b(&mut a, number)).collect();
@@ -112,7 +112,7 @@ fn each_datagram_is_taken_once_in_any_order() {
 }
 
 #[test]
-fn what_was_recorded_before_a_restart_is_not_taken_after_it() {
+fn datagrams_from_before_a_restart_are_refused() {
     let (mut a, mut b) = (agent("a", 1, "b"), agent("b", 2, "a"));
     meet(&mut a, &mut b, START);
     let first = to_b(&mut a, 1);
@@ -140,7 +140,7 @@ fn what_was_recorded_before_a_restart_is_not_taken_after_it() {
 }
 
 #[test]
-fn a_flood_of_strays_brings_few_hellos() {
+fn datagrams_without_a_session_cause_a_limited_number_of_hellos() {
     let (mut a, mut b) = (agent("a", 1, "b"), agent("b", 2, "a"));
     let mut hellos = 0;
     for step in 0..1000 {

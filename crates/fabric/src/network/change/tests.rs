@@ -76,7 +76,7 @@ fn changes_are_reported_and_links_keep_their_ids() {
 }
 
 #[test]
-fn a_switch_takes_its_wires_and_hosts_with_it_and_brings_none_back() {
+fn a_removed_switch_loses_its_hosts_and_has_no_links_when_added_again() {
     let mut network = chain();
     let middle = network.switch_index(Dpid(2)).unwrap();
     assert_eq!(network.remove_switch(Dpid(2)).map(|changed| changed.len()), Ok(4));
@@ -92,7 +92,7 @@ fn a_switch_takes_its_wires_and_hosts_with_it_and_brings_none_back() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_and_changes_nothing() {
+fn invalid_changes_are_refused_and_leave_the_network_unchanged() {
     type Change = fn(&mut Network) -> Result<(), Error>;
     let cases: &[(Change, Error)] = &[
         (|n| n.add_switch(Dpid(1)).map(drop), Error::DuplicateSwitch(Dpid(1))),
@@ -152,7 +152,7 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn a_wire_that_flaps_costs_nothing() {
+fn a_flapping_link_uses_no_additional_link_slots() {
     let mut network = chain();
     for _ in 0..1_000 {
         network.unplug(port("1.2")).unwrap();

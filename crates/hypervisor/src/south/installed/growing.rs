@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_stay_and_items_are_found() {
+    fn a_chunked_vector_keeps_the_index_of_each_item() {
         let mut chunks = ChunkedVec::new();
         let count = 3 * CHUNK as u32 + 5;
         for item in 0..count {
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn all_parts_are_used() {
+    fn a_split_table_spreads_numbers_over_its_parts() {
         let mut parts = SplitTable::new();
         for number in 0..10_000_u32 {
             let hash = |number: &u32| u64::from(*number).wrapping_mul(0x9e37_79b9_7f4a_7c15);

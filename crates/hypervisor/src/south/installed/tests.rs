@@ -89,7 +89,7 @@ proptest! {
     /// The projection is what the switch will hold, whatever the switch refuses and whatever times out. The difference
     /// leads to the wanted rules.
     #[test]
-    fn the_projection_comes_true(steps in vec(step(), 1..40), is_v10 in any::<bool>()) {
+    fn the_projection_equals_the_rules_that_the_switch_will_hold(steps in vec(step(), 1..40), is_v10 in any::<bool>()) {
         let wire = if is_v10 { Wire::V10 } else { Wire::V13 };
         let mut installed = Installed::new(wire);
         let (rules, unread) = (BTreeMap::new(), VecDeque::new());
@@ -173,7 +173,7 @@ proptest! {
 }
 
 #[test]
-fn a_message_past_the_queue_comes_before_what_waits_there() {
+fn a_message_that_bypasses_the_queue_takes_effect_before_queued_messages() {
     let mut installed = Installed::new(Wire::V13);
     let left = installed.write(key(0), Effect::Set(content(1, 1, 0)), None);
     installed.write(key(0), Effect::Replace(content(1, 2, 0)), None);
@@ -184,7 +184,7 @@ fn a_message_past_the_queue_comes_before_what_waits_there() {
 }
 
 #[test]
-fn a_deletion_by_others_is_unsure_while_the_rule_is_on_its_way() {
+fn an_external_deletion_is_unsure_while_an_add_of_the_rule_is_in_flight() {
     let mut installed = Installed::new(Wire::V13);
     installed.write(key(0), Effect::Set(content(1, 1, 0)), None);
     assert_eq!(installed.deleted_by_others(&key(0), owner(1)), Deleted::Unsure);
@@ -197,7 +197,7 @@ fn a_deletion_by_others_is_unsure_while_the_rule_is_on_its_way() {
 }
 
 #[test]
-fn a_deletion_is_reported_once() {
+fn a_deletion_report_belongs_to_one_accepted_message() {
     let mut installed = Installed::new(Wire::V13);
     installed.learn(key(0), content(1, 1, 0));
     let deleted = installed.write(key(0), Effect::Remove(owner(1)), None);

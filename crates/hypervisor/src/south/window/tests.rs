@@ -269,14 +269,14 @@ fn a_switch_that_works_in_batches_gets_whole_batches() {
 }
 
 #[test]
-fn a_switch_with_a_bucket_of_tokens_keeps_a_short_queue_and_stays_busy() {
+fn a_switch_with_a_token_bucket_keeps_a_short_queue_and_stays_busy() {
     for answered in BOTH {
         check(Loop::new(60 * MICRO, answered, by_tokens(17, 125 * MICRO)), 8_000, 97, 1.5..=4.0);
     }
 }
 
 #[test]
-fn stalls_of_the_host_do_not_close_the_window_nor_open_it() {
+fn stalls_of_the_host_neither_close_nor_open_the_window() {
     for answered in BOTH {
         // Every hundredth answer is 5 ms late, and what follows with it.
         let mut n = 0;
@@ -290,7 +290,7 @@ fn stalls_of_the_host_do_not_close_the_window_nor_open_it() {
 }
 
 #[test]
-fn answers_that_are_late_whatever_stands_there_do_not_close_the_window() {
+fn replies_that_are_late_for_any_queue_length_do_not_close_the_window() {
     for answered in BOTH {
         let world = Loop::new(30 * MICRO, answered, late(2 * MICRO, 50 * MICRO, 150 * MICRO));
         check(world, 500_000, 80, 40.0..=200.0);
@@ -298,7 +298,7 @@ fn answers_that_are_late_whatever_stands_there_do_not_close_the_window() {
 }
 
 #[test]
-fn a_switch_that_shares_its_core_is_kept_busy() {
+fn a_switch_on_a_shared_cpu_core_is_kept_busy() {
     for answered in BOTH {
         // It has half of the time, a millisecond at a time; the hypervisor runs every half millisecond.
         let model = on_a_shared_core(8 * MICRO, MILLI, MILLI / 2, 3 * MILLI / 2);
@@ -308,14 +308,14 @@ fn a_switch_that_shares_its_core_is_kept_busy() {
 }
 
 #[test]
-fn a_fast_switch_nearby_is_kept_busy() {
+fn a_fast_switch_with_a_short_delay_is_kept_busy() {
     for answered in BOTH {
         check(Loop::new(50 * MICRO, answered, singly(3 * MICRO)), 333_333, 90, 10.0..=60.0);
     }
 }
 
 #[test]
-fn a_switch_far_away_is_kept_busy() {
+fn a_switch_with_a_long_delay_is_kept_busy() {
     for answered in BOTH {
         check(Loop::new(10 * MILLI, answered, singly(10 * MICRO)), 100_000, 85, 800.0..=2_048.0);
     }
@@ -331,7 +331,7 @@ fn beside_a_loop(answered: Answered, turn: u64) -> Loop {
 const TURNS: [u64; 5] = [100, 200, 300, 500, 800];
 
 #[test]
-fn a_switch_with_work_beside_messages_is_kept_busy() {
+fn a_switch_that_alternates_messages_and_port_work_is_kept_busy() {
     for (answered, turn) in BOTH.into_iter().flat_map(|it| TURNS.map(|turn| (it, turn))) {
         let seen = beside_a_loop(answered, turn).run(3 * SECOND);
         // Fifty messages and a look at the ports: 730 us.
@@ -342,7 +342,7 @@ fn a_switch_with_work_beside_messages_is_kept_busy() {
 }
 
 #[test]
-fn messages_for_which_the_switch_has_time_do_not_wait() {
+fn messages_below_the_rate_of_the_switch_wait_at_most_5_ms() {
     for (answered, turn) in BOTH.into_iter().flat_map(|it| TURNS.map(|turn| (it, turn))) {
         let world = beside_a_loop(answered, turn);
         let seen = Loop { interval: SECOND / 60_000, ..world }.run(3 * SECOND);
@@ -351,7 +351,7 @@ fn messages_for_which_the_switch_has_time_do_not_wait() {
 }
 
 #[test]
-fn messages_for_which_the_switch_has_time_bring_few_barriers() {
+fn messages_below_the_rate_of_the_switch_need_few_barriers() {
     for turn in TURNS {
         let world = beside_a_loop(Answered::ByBarriers, turn);
         let seen = Loop { interval: SECOND / 55_000, ..world }.run(3 * SECOND);
@@ -360,7 +360,7 @@ fn messages_for_which_the_switch_has_time_bring_few_barriers() {
 }
 
 #[test]
-fn a_flood_after_a_time_without_one_finds_the_short_queue_again() {
+fn the_queue_becomes_short_when_overload_follows_light_load() {
     for answered in BOTH {
         // The switch can do 8,000 messages per second; the tenants first ask for a half of that.
         let world = Loop::new(60 * MICRO, answered, singly(125 * MICRO));
@@ -374,7 +374,7 @@ fn a_flood_after_a_time_without_one_finds_the_short_queue_again() {
 }
 
 #[test]
-fn a_change_of_speed_is_followed() {
+fn the_window_adapts_when_the_switch_changes_its_speed() {
     for answered in BOTH {
         let speed = alloc::rc::Rc::new(core::cell::Cell::new(125 * MICRO));
         let set = speed.clone();
@@ -399,14 +399,14 @@ fn a_change_of_speed_is_followed() {
 }
 
 #[test]
-fn answers_before_the_work_is_done_do_not_close_the_window() {
+fn replies_before_the_work_is_done_do_not_close_the_window() {
     // The answer has no information about the queue, so nothing can bound the queue.
     let world = Loop::new(60 * MICRO, Answered::ByBarriers, |arrival, _| (arrival, arrival));
     check(world, 100_000, 100, 3.0..=2048.0);
 }
 
 #[test]
-fn a_tenant_alone_has_a_large_window() {
+fn a_single_active_tenant_has_a_large_window() {
     let mut window = Window::new(Instant(0));
     for now in 0..u64::from(ALONE) {
         window.note_demand(3, Instant(now));
@@ -423,13 +423,13 @@ fn a_tenant_alone_has_a_large_window() {
 }
 
 #[test]
-fn a_tenant_alone_keeps_a_switch_far_away_busy() {
+fn a_single_active_tenant_keeps_a_switch_with_a_long_delay_busy() {
     let world = Loop { tenants: 1, ..Loop::new(10 * MILLI, Answered::Each, singly(10 * MICRO)) };
     check(world, 100_000, 85, 800.0..=1_600.0);
 }
 
 #[test]
-fn behind_a_large_message_nothing_is_sent_and_no_large_one_for_as_long_again() {
+fn a_large_message_closes_the_window_and_delays_the_next_large_message() {
     let at = |millis: u64| Instant(millis * MILLI);
     let mut window = Window::new(at(0));
     // A tenant alone, so there is room for 256 units.

@@ -24,7 +24,7 @@ fn by(tracker: &mut Tracker, entries: &[(&str, u16)]) {
 }
 
 #[test]
-fn a_pair_counts_once_per_link_by_whatever_it_is_carried() {
+fn a_pair_of_interfaces_counts_once_per_link_for_ipv4_and_ipv6() {
     const BOTH: &[&str] = &["10.0.0.1", "fd00::1"];
     const PEER: &[&str] = &["10.0.0.2", "fd00::2"];
     let network = isolation();
@@ -66,7 +66,7 @@ fn a_pair_counts_once_per_link_by_whatever_it_is_carried() {
 }
 
 #[test]
-fn what_is_measured_counts_once_per_link_too() {
+fn a_measured_rate_counts_once_per_link_for_ipv4_and_ipv6() {
     let network = isolation();
     let mut tracker = red(&["10.0.0.1", "fd00::1"], &["10.0.0.2", "fd00::2"]);
     by(&mut tracker, &[("ip,nw_dst=10.0.0.2", 1), ("ipv6,ipv6_dst=fd00::2", 2)]);
@@ -82,7 +82,7 @@ fn what_is_measured_counts_once_per_link_too() {
 }
 
 #[test]
-fn flows_of_ipv6_in_a_network_of_the_tenants_own_load_the_links_beneath() {
+fn ipv6_flows_in_a_virtual_network_use_the_physical_links_of_the_path() {
     let (network, mut embedding) = (isolation(), embedding());
     let mut tracker = red(&["fd00::1"], &["fd00::2"]);
     for (dpid, out) in [(3, 2), (4, 1)] {
@@ -98,7 +98,7 @@ fn flows_of_ipv6_in_a_network_of_the_tenants_own_load_the_links_beneath() {
 }
 
 #[test]
-fn links_count_the_largest_part_of_what_either_kind_puts_on_them() {
+fn a_link_counts_the_largest_share_of_the_packet_kinds() {
     let network = isolation();
     let link = |from: &str| network.link_from(port(from)).unwrap();
     let (a, b, c) = (link("3 port 4"), link("3 port 5"), link("1 port 2"));
@@ -165,7 +165,7 @@ fn pairs_without_flows_are_not_kept() {
 }
 
 #[test]
-fn packets_that_come_to_have_other_addresses_are_followed_by_those() {
+fn packets_with_rewritten_addresses_are_tracked_by_the_new_addresses() {
     let (mut tracker, network) = (tracker(), isolation());
     // The packets from blue's C to D have F's address after leaf 3; on leaf 4 they match F's entry, which is added
     // last.
