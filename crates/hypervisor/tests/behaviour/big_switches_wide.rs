@@ -118,7 +118,7 @@ fn port_desc_reports_all_ports_of_a_big_switch_with_many_ports() {
         let Some(Event::Start(_)) = joint.poll_event() else { panic!("it is not shown") };
         joint.handle_front(&request(Version::V1_3, 7, "stats port_desc"), NOW);
         let mut reported = Vec::new();
-        let messages = frames(joint.front_outbox().as_slice());
+        let messages: Vec<_> = frames(joint.front_outbox().as_slice()).collect();
         // A port takes 64 bytes, and a message has at most 65,535.
         assert_eq!(messages.len() > 1, 2 * ports * 64 + 16 > 0xffff, "{ports}");
         for message in messages {
