@@ -355,7 +355,8 @@ fn audit_reload(audit: &Audit, before: &Config, after: &Config) {
 mod tests {
     use super::*;
 
-    /// The default socket is made with its folder. Where nothing can be made, Weir serves without a socket.
+    /// The default socket is created together with its folder. If the folder cannot be created, Weir serves without the
+    /// default socket; a configured socket is an error.
     #[test]
     fn the_default_rest_socket_has_mode_0660_and_is_omitted_after_an_error() {
         let folder = std::env::temp_dir().join(format!("weir-control-{}", std::process::id()));

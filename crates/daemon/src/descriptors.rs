@@ -193,13 +193,14 @@ mod tests {
         }
         drop(greedy);
         assert!(descriptors.0.used.by_tenant().is_empty(), "nothing is kept of who has none");
-        // A single tenant gets all of them.
+        // A single tenant gets all descriptors for controllers.
         assert_eq!(all_of(&descriptors, 1, 1).len() as u64, descriptors.0.controllers);
     }
 
     #[test]
     fn controllers_leave_descriptors_for_switches_files_and_rest() {
-        // The usual limit, with more controllers than descriptors: 60 switches with 20 tenants.
+        // The limit is 1,024 descriptors, as usual. 60 switches with 20 tenants each would need 1,200 descriptors for
+        // controllers.
         let descriptors = Descriptors::new(1024);
         let switches: Vec<_> = (0..60).map_while(|_| descriptors.switch()).collect();
         let controllers: Vec<_> =
@@ -237,7 +238,8 @@ mod tests {
         assert_eq!(limit, now.maximum.unwrap_or(MOST).min(MOST));
     }
 
-    /// An eighth for REST, at most 256; a quarter of the rest behind the files for switches in the handshake.
+    /// REST gets an eighth of the limit, at most 256. Switches in the handshake get a quarter of the descriptors that
+    /// REST and the files do not have.
     #[test]
     fn the_descriptors_are_divided_as_the_security_page_says() {
         for (limit, api, arriving) in [(1_024, 128, 208), (2_048, 256, 432), (65_536, 256, 16_304)]

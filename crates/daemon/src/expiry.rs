@@ -41,7 +41,7 @@ mod tests {
         let (mut watch, end) = (Watch::default(), 1_000 * DAY);
         assert_eq!(watch.look(0, end), None, "there is none");
         let mut warnings = Vec::new();
-        // A look every hour from 40 days before until two days after.
+        // The watch looks every hour, from 40 days before expiry until two days after expiry.
         for hour in 960 * 24..1_002 * 24 {
             warnings.extend(watch.look(end, hour * 3600));
         }

@@ -162,7 +162,7 @@ pub(crate) mod tests {
         assert_eq!(of("something else"), 1);
     }
 
-    /// Ten seconds later one line for each kind says how many lines are absent, with the tenant and the words.
+    /// Ten seconds later, one line for each kind has the number of omitted lines, the tenant, and the message.
     #[test]
     fn the_number_of_omitted_log_lines_is_logged_for_each_kind() {
         let limiter = Limiter::default();

@@ -195,7 +195,7 @@ mod tests {
             assert!(words.contains(&part.to_string()), "{words}");
         }
 
-        // They outlast the process.
+        // The store has the pins, so a restarted process loads the same pins.
         let again = Pins::load(store.documents()).unwrap();
         assert_eq!((again.list(), again.list().len()), (pins.list(), 2));
         assert!(again.pin(1, &other).is_err());

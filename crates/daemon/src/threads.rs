@@ -72,7 +72,7 @@ mod tests {
     use std::os::unix::process::ExitStatusExt;
     use std::process::Command;
 
-    /// The variable that is set in the process that has to panic.
+    /// The environment variable that is set in the process that panics.
     const PANICS: &str = "WEIR_TEST_PANICS";
     const SIGABRT: i32 = 6;
 

@@ -1,4 +1,5 @@
-//! Accounts at the REST interface: the rights of roles, the view of tenants, and the audit log of changes.
+//! Tests of accounts at the REST interface: the rights of roles, the data that a tenant sees, the limits of requests,
+//! and the audit log of changes.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 #![allow(clippy::print_stderr, reason = "who skips a test says so")]
 
@@ -38,7 +39,7 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// Creates a token at the socket, where the caller is an admin.
+/// Creates a token through the Unix socket, where the caller is an admin.
 fn token(scene: &Scene, role: &str, tenant: Option<&str>) -> String {
     let wish = json!({"role": role, "tenant": tenant, "name": role});
     let (status, made) = scene.ask_socket("POST", "/api/v1/tokens", wish);
@@ -46,7 +47,7 @@ fn token(scene: &Scene, role: &str, tenant: Option<&str>) -> String {
     made["token"].as_str().unwrap().to_owned()
 }
 
-/// All operations of the document, with these names in their paths.
+/// The method and the path of all operations in the OpenAPI document, with this tenant in the paths.
 fn operations(scene: &Scene, tenant: &str) -> Vec<(String, String)> {
     let document = scene.ask_socket("GET", "/api/v1/openapi.json", json!({})).1;
     let paths = document["paths"].as_object().unwrap();
@@ -59,7 +60,7 @@ fn operations(scene: &Scene, tenant: &str) -> Vec<(String, String)> {
     all.collect()
 }
 
-/// Whether the answer ends: event streams do not end.
+/// Whether the answer ends. Event streams do not end.
 fn ends(path: &str) -> bool {
     !path.ends_with("/events")
 }
@@ -114,7 +115,8 @@ fn a_tenant_account_sees_no_data_of_another_tenant() {
     let health: Value = serde_json::from_str(&ask("GET", "/healthz", "").text).unwrap();
     assert_eq!(health, json!({"status": "ok"}));
 
-    // For every operation, another tenant has the same answer as a tenant that does not exist.
+    // For every operation, a request for another tenant gets the same answer as a request for a tenant that does not
+    // exist.
     let pairs = operations(&scene, "walrus").into_iter().zip(operations(&scene, "nobody"));
     let pairs: Vec<_> = pairs.filter(|((_, other), (_, nobody))| other != nobody).collect();
     assert!(pairs.len() >= 8);
@@ -156,7 +158,8 @@ fn a_tenant_account_changes_only_own_networks_within_ports_and_maxima() {
     let reasons = refused.to_string();
     assert!(reasons.contains("is not there, or not for this tenant"), "{reasons}");
     assert!(!reasons.contains("zebra"), "{reasons}");
-    // A port without a tenant is refused, too, unless the tenant may use it: another tenant's slice may be there.
+    // A port without an owner is refused, too, if the tenant's `edges` do not have the port: another tenant's slice may
+    // use the port.
     let (status, elsewhere) = change(port("1 port 9"));
     let as_taken = refused.to_string().replace("port 7", "port 9");
     assert_eq!((status, elsewhere.to_string()), (409, as_taken));
@@ -235,7 +238,8 @@ fn requests_without_a_valid_account_get_401_when_accounts_are_required() {
     }
 }
 
-/// Each address may be wrong 100 times at once, and 20 times in each second; who has an account is served meanwhile.
+/// The requests with a wrong token from one address are limited to 100 at once and 20 per second. A request with a
+/// valid token is answered meanwhile.
 #[test]
 fn requests_with_wrong_tokens_are_limited_per_address() {
     let scene = Scene::with(folder("wrong"), TENANTS, false);
@@ -262,7 +266,7 @@ fn requests_with_wrong_tokens_are_limited_per_address() {
     assert_eq!((count(ApiRefusal::Stranger), count(ApiRefusal::Rate)), (answers, 1));
 }
 
-/// Two tokens of one tenant have eight listeners to all of the tenant's events together; another tenant has its own.
+/// Two tokens of one tenant share the limit of eight listeners. A token of another tenant has its own limit.
 #[test]
 fn accounts_of_a_tenant_share_a_limit_of_eight_event_listeners() {
     let scene = Scene::with(folder("listeners"), TENANTS, false);
@@ -300,10 +304,10 @@ fn requests_of_an_account_are_limited_per_second() {
     let mut answered = 0;
     while answer.status == 200 {
         answered += 1;
-        // The tokens of a tenant count together.
+        // The requests of both tokens of the tenant count together.
         answer = scene.ask_as(&second, "GET", "/api/v1/session", "");
     }
-    // Twice as many at once as in a second.
+    // The burst is twice the number of requests per second.
     let most = 2 + began.elapsed().as_secs() + 1;
     assert!((2..=most).contains(&answered), "{answered} answers, and {most} are allowed so far");
     assert_eq!(answer.status, 429);
@@ -312,7 +316,7 @@ fn requests_of_an_account_are_limited_per_second() {
     assert_eq!(scene.ask("GET", "/healthz", None).0, 200, "without an account on the loopback");
 }
 
-/// The limit is for one account; other accounts have their own limit.
+/// Two tokens of one tenant share a limit. Another account has its own limit.
 #[test]
 fn traces_of_an_account_are_limited_per_second() {
     let text = format!("{TENANTS}[api]\nrequests = 1000\n");
@@ -375,7 +379,8 @@ fn changes_are_written_to_the_audit_log_in_order_without_token_secrets() {
     }
 }
 
-/// Certificates made with the commands of docs/access.md, signed by an authority with this name.
+/// Makes certificates with the commands of docs/access.md, signed by an authority with this name. Returns whether
+/// openssl succeeded.
 fn certificates(folder: &Path, authority: &str, names: &[&str]) -> bool {
     let script = r#"set -e; cd "$0"; ca=$1; shift
         openssl req -x509 -newkey rsa:2048 -nodes -days 9 -subj "/CN=$ca" -keyout $ca-key.pem -out $ca.pem
@@ -435,7 +440,7 @@ fn over_tls_an_account_is_required_and_a_certificate_can_be_an_account() {
         assert_eq!(answer.status, status, "{host} {origin} {}", answer.text);
         assert!(status != 200 || answer.text.contains("operator"), "a token goes first");
     }
-    // There is no answer without TLS.
+    // A request without TLS gets no answer.
     let plain = TcpStream::connect(scene.tls()).unwrap();
     plain.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     assert!(rest::talk_if_it_goes(plain, &rest::request(&here, "GET", "/", "", "")).is_none());
@@ -468,7 +473,7 @@ fn a_revoked_token_ends_events_and_silent_tls_connections_are_closed() {
     assert_eq!(&status[9..], b"200");
     assert_eq!(scene.ask_socket("DELETE", "/api/v1/tokens/1", json!({})).0, 200);
     let mut rest = Vec::new();
-    // The kind of the end makes no difference.
+    // The stream may end or be reset; a time-out is an error.
     let ended = events.read_to_end(&mut rest).map_or_else(|it| it.kind(), |_| ErrorKind::Other);
     assert!(![ErrorKind::WouldBlock, ErrorKind::TimedOut].contains(&ended), "{ended:?}");
 
@@ -477,7 +482,7 @@ fn a_revoked_token_ends_events_and_silent_tls_connections_are_closed() {
     assert_eq!(silent.read(&mut [0]).unwrap(), 0, "it is closed");
 }
 
-/// Runs this test again, alone, with a small file system of its own in its folder.
+/// Runs this test again in a child process, with a small file system in the folder of the test.
 fn on_a_small_disk(test: &str, megabytes: u32) -> Option<PathBuf> {
     if let Some(folder) = std::env::var_os("WEIR_TEST_SMALL_DISK") {
         return Some(folder.into());
@@ -523,7 +528,7 @@ fn on_a_full_disk_a_new_token_is_refused() {
     assert!(why.starts_with("no token was made: "), "{why}");
     assert_eq!(list()["tokens"].as_array().unwrap().len(), kept);
     assert_eq!(scene.ask_as(&before, "GET", "/api/v1/tenants", "").status, 200);
-    // Networks behave in the same way, and the audit log says which changes were made.
+    // A change of a network is refused in the same way, and the audit log has all changes that were made.
     let change = |number: u32| {
         let at = format!("1 port {number}");
         let change = json!([{"change-port": {"switch": "0xa1", "number": number, "at": at}}]);

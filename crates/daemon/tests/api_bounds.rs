@@ -1,4 +1,4 @@
-//! The shared resources of REST clients, and the rest for others when some clients use as much as they can.
+//! Tests of the limits for REST clients: some clients use as much as possible, and other clients still get answers.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::io::{Read, Write};
@@ -14,7 +14,7 @@ use daemon::metrics::ApiRefusal;
 use rest::Scene;
 use serde_json::json;
 
-/// Sends a request, and possibly the beginning of its body; the connection stays open.
+/// Sends the head of a request, and the beginning of a body if `body` is not empty. The connection stays open.
 fn begin(scene: &Scene, head: &str, body: &[u8]) -> TcpStream {
     let mut stream = TcpStream::connect(scene.api()).unwrap();
     write!(stream, "{head}\r\nHost: localhost\r\n\r\n").unwrap();
@@ -70,7 +70,7 @@ fn event_listeners_are_bounded_and_other_requests_are_answered() {
     assert_eq!(refused(&scene, ApiRefusal::Listeners), 36);
     assert_eq!(scene.ask("GET", "/healthz", None).0, 200);
     drop(streams);
-    // The places become free when the server has noticed the ends.
+    // A new listener is accepted after the server has noticed that streams have ended.
     wait("a free place", || listen(&names[9]).0 == 200);
 }
 
@@ -100,7 +100,8 @@ fn unfinished_request_bodies_use_bounded_memory_and_small_changes_succeed() {
     let head = "PUT /api/v1/networks/green HTTP/1.1\r\nContent-Type: application/json\r\n\
                 Content-Length: 16000000";
     let unfinished: Vec<_> = (0..60).map(|_| begin(&scene, head, &part)).collect();
-    // Nobody has finished a body: of 480 MiB that were sent, at most 32 are kept, and the counter shows this.
+    // 60 clients send 8 MiB each, and finish no body. Weir keeps at most 32 MiB, so at least 56 bodies are refused and
+    // counted.
     wait("a count of the bodies without room", || refused(&scene, ApiRefusal::Bodies) >= 56);
     let counted = refused(&scene, ApiRefusal::Bodies);
     let large = format!("{}{{}}", " ".repeat(MIB));

@@ -1,4 +1,4 @@
-//! The control thread from outside: HTTP over real sockets, real signals, a real file.
+//! Tests of the control thread: HTTP over real sockets, real signals, and a real configuration file.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::fs;
@@ -116,7 +116,7 @@ impl Scene {
         stream
     }
 
-    /// Status and body.
+    /// Sends a request. Returns the status and the body.
     fn request(&self, method: &str, path: &str) -> (u16, String) {
         request(self.control.api().unwrap(), method, path)
     }
@@ -140,7 +140,8 @@ fn request(api: SocketAddr, method: &str, path: &str) -> (u16, String) {
     (answer.status, answer.text(64 << 20).unwrap())
 }
 
-/// Signals reach every control thread of the process, so the tests run one after the other.
+/// Signals reach every control thread of the process, so each test holds this lock, and the tests run one after the
+/// other.
 fn turn() -> std::sync::MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
@@ -183,7 +184,7 @@ fn rest_answers_requests_for_health_metrics_tenants_and_switches() {
     assert!(health["reason"].as_str().unwrap().ends_with(": no space left"), "{health}");
     scene.metrics.set_store_full(None);
     assert_eq!(scene.json("/healthz").1["status"], "ok");
-    // Without a state folder there is nothing to copy.
+    // Without a state folder, a backup is refused.
     assert_eq!(scene.request("POST", "/api/v1/backup").0, 503);
     scene.healthy.store(false, Ordering::SeqCst);
     assert_eq!(scene.json("/healthz").0, 503);
@@ -240,8 +241,8 @@ fn slow_and_invalid_http_clients_are_disconnected() {
         ..http::Limits::default()
     };
     let scene = Scene::new("bad-clients", limits);
-    // All allowed connections send half a header and wait; the server closes them, so that other clients get a
-    // connection.
+    // Clients open all allowed connections, send half a header, and wait. The server closes these connections, so a new
+    // client is answered.
     let mut slow: Vec<TcpStream> = (0..3).map(|_| scene.connect()).collect();
     for stream in &mut slow {
         stream.write_all(b"GET /metrics HTTP/1.1\r\nHost:").unwrap();
@@ -253,7 +254,7 @@ fn slow_and_invalid_http_clients_are_disconnected() {
         let ended = stream.read_to_end(&mut rest).map_err(|error| error.kind());
         assert!(matches!(ended, Ok(_) | Err(std::io::ErrorKind::ConnectionReset)), "{ended:?}");
     }
-    // A header without end, and no HTTP at all.
+    // One client sends a header without an end, and another client sends no HTTP.
     for bytes in [
         format!("GET / HTTP/1.1\r\nX: {}", "x".repeat(100_000)),
         "\u{1}\u{0}\u{0}\u{8}hello".repeat(500),
@@ -265,7 +266,7 @@ fn slow_and_invalid_http_clients_are_disconnected() {
         assert!(matches!(ended, Ok(_) | Err(std::io::ErrorKind::ConnectionReset)), "{ended:?}");
         assert!(!answer.starts_with(b"HTTP/1.1 2"));
     }
-    // A connection that is kept open is closed in the end.
+    // An idle connection is closed after the time limit of a connection.
     let mut idle = scene.connect();
     idle.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
     let mut answer = Vec::new();
@@ -289,7 +290,7 @@ fn half_sent_requests_and_idle_connections_do_not_block_new_clients() {
     }
     let refused = scene.metrics.process.api.refused(ApiRefusal::Connections).get();
     assert!(refused >= 1, "{refused}");
-    // The oldest were closed.
+    // The oldest connection was closed.
     let mut rest = Vec::new();
     let ended = slow[0].read_to_end(&mut rest).map_err(|error| error.kind());
     assert!(matches!(ended, Ok(_) | Err(std::io::ErrorKind::ConnectionReset)), "{ended:?}");
@@ -305,10 +306,10 @@ fn http_limits_are_as_the_security_page_says() {
 #[test]
 fn an_http_client_that_does_not_read_the_answer_is_disconnected() {
     let _turn = turn();
-    // On a busy machine the thread that answers, which has a low priority, may need seconds for the other requests.
+    // The thread that answers has a low priority. On a busy machine the thread may need seconds for the other requests.
     let limits = http::Limits { request: Duration::from_secs(10), ..http::Limits::default() };
     let scene = Scene::new("deaf", limits);
-    // An answer that no socket's buffers hold.
+    // The answer is larger than the buffers of a socket.
     let switches: Vec<_> = (0..400).map(|dpid| scene.metrics.switch(dpid, 4)).collect();
     let tenants: Vec<_> = switches
         .iter()
@@ -319,7 +320,7 @@ fn an_http_client_that_does_not_read_the_answer_is_disconnected() {
     let mut status = [0; 12];
     deaf.read_exact(&mut status).unwrap();
     assert_eq!(&status, b"HTTP/1.1 200");
-    // One client at a time is given the product.
+    // Only one client at a time gets `detail=product`.
     let product = || scene.request("GET", "/metrics?detail=product").0;
     assert_eq!(product(), 503);
     assert_eq!(scene.metrics.process.api.refused(ApiRefusal::Answers).get(), 1);
@@ -356,7 +357,8 @@ fn a_changed_file_and_sighup_reload_and_sigterm_terminates() {
     assert_eq!(scene.terminated.recv_timeout(LONG).unwrap(), "SIGTERM");
 }
 
-/// The whole as in `weir serve`: a real daemon with a store, its health, its reload, its end.
+/// The daemon has a store and a control thread, as in `weir serve`. A configuration with missing certificates is
+/// refused as a whole.
 #[test]
 fn a_complete_daemon_reports_health_reloads_and_stops() {
     let _turn = turn();

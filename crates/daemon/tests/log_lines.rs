@@ -1,11 +1,11 @@
-//! The fields of log lines: switches by datapath id, peers by address, tenants by name; no field in the debug format of
-//! the program.
+//! Tests of the fields of log lines in the sources: a switch is shown by its datapath id and a tenant by its name, and
+//! no field has the `Debug` format.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 use std::fs;
 use std::path::Path;
 
-/// Times are readable as `Debug` prints them.
+/// Times may have the `Debug` format, which is readable.
 const TIMES: [&str; 2] = ["?delay", "?begun.elapsed()"];
 
 #[test]

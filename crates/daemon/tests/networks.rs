@@ -1,5 +1,5 @@
-//! Networks through REST: reading, changes as transactions, refusals with reasons, and restarts. No switch connects in
-//! these tests, so parts that need a switch wait.
+//! Tests of networks through REST: reading, changes as transactions, refusals with reasons, and restarts. No switch
+//! connects in these tests, so parts that need a switch wait.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::fs;
@@ -40,7 +40,7 @@ fn a_network_request_is_applied_completely_or_refused_without_a_change() {
     let add = json!({ "put-host": { "mac": "02:00:00:00:00:01", "at": "0xa1 port 1" } });
     let before = scene.network("red");
     for (what, status, reason) in [
-        // The first of the two could be done.
+        // The first operation alone would succeed.
         (json!([add, { "remove": { "switch": "0xa2" } }]), 409, "the tenant has no switch"),
         (
             json!([{ "put-port": { "switch": "0xa1", "number": 5, "at": "1 port 2" } }]),
@@ -67,7 +67,7 @@ fn a_network_request_is_applied_completely_or_refused_without_a_change() {
         assert!(answer.to_string().contains("expected a network as an object"), "{body}: {answer}");
         assert_eq!(scene.network("red"), before, "{body}");
     }
-    // Addresses run out: the block has two.
+    // The address block has two addresses for hosts, so a third host is refused.
     let hosts = |count: u8| {
         let host = |last| json!({ "put-host": { "mac": format!("02:00:00:00:00:0{last}"), "at": "0xa1 port 1" } });
         Value::Array((1..=count).map(host).collect())
@@ -119,7 +119,7 @@ fn network_changes_survive_a_restart_until_the_configured_network_changes() {
     let made = wanted(&scene);
     scene.restart(TENANTS);
     assert_eq!((wanted(&scene), scene.network("red")), (made.clone(), None));
-    // The file's definition of red has changed, that of green has not.
+    // The configured network of red has changed; the configured network of green has not.
     scene.restart(&TENANTS.replace("10.0.0.0/30", "10.0.0.0/24"));
     assert_eq!(wanted(&scene), made);
     let red = scene.network("red").unwrap();
@@ -135,7 +135,7 @@ fn at_start_the_file_takes_precedence_over_contradicting_network_changes() {
     let port = json!([{ "put-port": { "switch": "0xa1", "number": 7, "at": "1 port 7" } }]);
     assert_eq!(scene.ask("POST", "/api/v1/networks/red/changes", Some(port)).0, 200);
     assert_eq!(scene.ask("PUT", "/api/v1/networks/green", Some(green())).0, 200);
-    // The file's definitions of both are unchanged, but the file gives red's port to blue.
+    // The configured networks of red and green are unchanged, but the file assigns port 7 of switch 1 to blue.
     let network = "[tenants.network]\n[[tenants.network.switches]]\ndpid = \"0xa1\"\non = \"1\"\n\
         [[tenants.network.ports]]\nswitch = \"0xa1\"\nnumber = 1\nat = \"1 port 7\"\n";
     let tenants = TENANTS.replace("[[tenants.flowspace]]\nmatch = \"\"\n", network);
@@ -159,8 +159,8 @@ fn at_start_the_file_takes_precedence_over_contradicting_network_changes() {
         assert_eq!(scene.network("blue").unwrap()["ports"].as_array().unwrap().len(), 1);
         assert_eq!(scene.network("green").unwrap()["as_configured"], false, "contradicts nothing");
     }
-    // This stays when the file returns to its old contents: the change that was set aside is only shown, until red's
-    // network is changed again.
+    // The file has its old contents again, but red's earlier change stays set aside, and is only shown. The next change
+    // of red's network removes the earlier change.
     scene.restart(TENANTS);
     assert_eq!(scene.network("red").unwrap()["as_configured"], true);
     assert_eq!(set_aside(&scene).as_array().unwrap().len(), 1);
@@ -185,7 +185,7 @@ fn a_host_keeps_the_assigned_address_after_a_restart() {
     assert_eq!(scene.ask("POST", changes, Some(remove)).0, 200);
     let assigned = json!([{ "mac": "02:00:00:00:00:02", "address": "10.0.0.2" }]);
     assert_eq!(scene.network("red").unwrap()["assigned"], assigned);
-    // The state that kill -9 would leave.
+    // The copy is the state of the store after SIGKILL.
     let left = fs::read(scene.folder.join("state/weir.redb")).unwrap();
     scene.restart(TENANTS);
     assert_eq!(scene.network("red").unwrap()["assigned"], assigned);

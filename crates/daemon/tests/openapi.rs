@@ -1,4 +1,4 @@
-//! Compares the OpenAPI document with real requests and answers: each path, each status, each body.
+//! Tests of the OpenAPI document: each path, each status and each body is compared with real requests and answers.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 use std::collections::BTreeSet;
@@ -191,7 +191,7 @@ fn requests_and_answers_match_the_schemas_of_the_openapi_document() {
             occurred.insert(holds(&document, method, path, &answer, "large, or of another kind"));
         }
     }
-    // Requests with a foreign host name, and from a page of another site.
+    // Requests with a foreign host name and requests from a page of another site are refused.
     for (path, methods) in document["paths"].as_object().unwrap() {
         let path = path
             .replace("{name}", "blue")
@@ -212,7 +212,8 @@ fn requests_and_answers_match_the_schemas_of_the_openapi_document() {
                 assert_eq!(answer.status, 403, "{method} {path} {headers}");
                 occurred.insert(holds(&document, &method, &path, &answer, "from elsewhere"));
             }
-            // Requests with an invalid token, once, and until the rate is exceeded.
+            // Requests with an invalid token are sent until the rate is exceeded, and then until the rate allows a
+            // request again.
             let wrong = || scene.ask_as("weir_00", &method, &path, "");
             let mut answer = wrong();
             assert!([401, 429].contains(&answer.status), "{method} {path}");
@@ -245,7 +246,7 @@ fn requests_and_answers_match_the_schemas_of_the_openapi_document() {
     assert!(missing.iter().all(expected), "{missing:?}");
 }
 
-/// A switch of OpenFlow 1.3 that identifies itself, and sends nothing more.
+/// Connects a switch of OpenFlow 1.3 that completes the handshake, and sends nothing more.
 fn connect_switch(scene: &Scene, dpid: u64) -> TcpStream {
     let daemon = scene.daemon.as_ref().unwrap();
     let address = daemon.addresses()[0].to_string();
@@ -253,7 +254,7 @@ fn connect_switch(scene: &Scene, dpid: u64) -> TcpStream {
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     stream.write_all(&[4, 0, 0, 8, 0, 0, 0, 1]).unwrap();
     let mut header = [0; 8];
-    // HELLO, then FEATURES_REQUEST.
+    // Weir sends HELLO, then FEATURES_REQUEST.
     loop {
         stream.read_exact(&mut header).unwrap();
         let rest = usize::from(u16::from_be_bytes([header[2], header[3]])) - header.len();
@@ -328,7 +329,7 @@ fn examples_in_the_openapi_document_match_the_schemas() {
                     check(&content["schema"], example, &what);
                 }
             }
-            // The document has an example for each request body.
+            // Each request body in the document must have an example.
             let named = body["schema"]["$ref"].as_str().unwrap_or("#/").trim_start_matches('#');
             let in_schema = document.pointer(named).is_some_and(|it| it.get("examples").is_some());
             assert!(body.is_null() || body.get("example").is_some() || in_schema, "{what}");

@@ -1,4 +1,5 @@
-//! The page as a client gets it: complete, small, and restricted by its policy.
+//! Tests of the files of the web page as a client gets them: complete, small, and restricted by the content security
+//! policy.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 use std::collections::BTreeSet;
@@ -15,7 +16,7 @@ mod rest;
 
 use rest::Scene;
 
-/// The most bytes of all files of the page, without data. A first view may have at most 300 kB.
+/// The largest size of all files of the page together, without data. The first view may have at most 300 kB.
 const FILES: usize = 220_000;
 
 #[test]
@@ -42,8 +43,8 @@ fn page_files_are_compressed_have_security_headers_and_an_etag() {
     assert!(head.starts_with("HTTP/1.1 404 "), "{head}");
 }
 
-/// Inline scripts, handlers, styles and external resources would be refused by the browser; markup from text is how names
-/// become markup.
+/// A browser would refuse inline scripts, handlers, styles and external resources. Functions such as `innerHTML` could
+/// make markup from names.
 #[test]
 fn page_files_have_no_inline_code_and_no_external_resources() {
     for (name, text) in own() {
@@ -69,7 +70,6 @@ fn page_files_have_no_inline_code_and_no_external_resources() {
     }
 }
 
-/// All requests of the scripts are in the OpenAPI document.
 #[test]
 fn requests_of_the_page_scripts_are_in_the_openapi_document() {
     let scene = Scene::new("page-document");
@@ -112,7 +112,7 @@ fn event_viewers_get_summaries_repeatedly_and_are_limited_to_64() {
     let second = summary(&mut viewers[0]);
     assert!(second["time_ms"].as_u64() > first["time_ms"].as_u64());
     assert_eq!(second["started_ms"], first["started_ms"]);
-    // The number of viewers is bounded, and a place becomes free when a viewer disconnects.
+    // At most 64 viewers may connect. After the viewers have disconnected, another viewer may connect.
     while viewers.len() < 64 {
         viewers.push(events(scene.api()));
     }
@@ -194,7 +194,7 @@ fn files() -> BTreeSet<(String, &'static str)> {
     files
 }
 
-/// The files that are Weir's own.
+/// The names and texts of the files in the folder `page`, without its subfolders.
 fn own() -> Vec<(String, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("page");
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());

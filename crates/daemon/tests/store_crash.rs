@@ -1,4 +1,5 @@
-//! Acknowledged changes survive `kill -9` and a full disk: tests with a real process and a real file.
+//! Tests of the store with a real process and a real file: acknowledged changes survive SIGKILL, a limit of the file
+//! size and a full disk, and a second process on the same folder is refused.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -16,7 +17,7 @@ use daemon::store::{Store, Sync};
 mod support;
 use support::{DPID, replay};
 
-/// The batches in flight of the writer: at most this number of batches more than acknowledged can be stored.
+/// The batches in flight of the writer: the store may have at most this number of batches more than acknowledged.
 const IN_FLIGHT: u64 = 8;
 /// The longest wait for the next line of the writer.
 const LONG: Duration = Duration::from_secs(60);
@@ -35,7 +36,7 @@ fn acknowledged_batches_survive_sigkill() {
         }
         child.kill().unwrap(); // SIGKILL
         child.wait().unwrap();
-        // Lines that the process wrote before its end count, too; its last line may be incomplete.
+        // The lines that the process wrote before SIGKILL count, too; the last line may be incomplete.
         for line in lines.map_while(Result::ok) {
             last = last.max(acknowledged_by(&line).unwrap_or(0));
         }
@@ -63,7 +64,7 @@ fn a_file_size_limit_is_reported_and_no_acknowledged_batch_is_lost() {
     assert!(model.into_iter().eq(stored), "exactly what was acknowledged is there");
 }
 
-/// On a file system of 40 MB that only this process sees.
+/// The writer runs on a file system of 40 MB in a mount namespace of its own.
 #[test]
 #[allow(clippy::print_stderr, reason = "what is skipped is said loudly")]
 fn after_a_full_disk_storing_continues_and_no_acknowledged_batch_is_lost() {
@@ -92,23 +93,24 @@ fn after_a_full_disk_storing_continues_and_no_acknowledged_batch_is_lost() {
         }
     };
     until(&|line| line.starts_with("stored "));
-    // The folder as that process sees it.
+    // The path of the folder as the writer sees the folder.
     let inside = PathBuf::from(format!("/proc/{}/root{}", child.id(), mount.path().display()));
     let filler = inside.join("filler");
     let mut file = fs::File::create(&filler).unwrap();
     while file.write_all(&[0; 4096]).is_ok() {}
-    // An open file keeps its place.
+    // An open file would keep its space on the disk after its removal.
     drop(file);
     let stored_after = |last: u64| {
         move |line: &str| {
             line.strip_prefix("stored ").is_some_and(|seq| seq.parse::<u64>().unwrap() > last)
         }
     };
-    // A look at the disk creates the file of the reserve for a moment, without space.
+    // The test looks at the length of the reserve file: a check of the disk creates the file for a moment, without
+    // space.
     let reserved = || fs::metadata(inside.join("reserve")).map_or(0, |file| file.len());
     assert_eq!(reserved(), 8 << 20);
     let then = until(&|line| line == "full");
-    // The reserve has room for the changes that wait.
+    // The waiting changes are stored in the space of the reserve.
     until(&stored_after(then));
     assert_eq!(reserved(), 0);
     fs::remove_file(&filler).unwrap();
@@ -122,7 +124,7 @@ fn after_a_full_disk_storing_continues_and_no_acknowledged_batch_is_lost() {
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    // Before it stopped, the process may have written more lines than were read here.
+    // Before SIGSTOP, the writer may have written more lines than the test has read.
     let said = lines.iter().filter_map(|line| acknowledged_by(&line)).max();
     assert_prefix(copied.path(), last.max(said.unwrap_or(0)), "after a full disk");
 }
@@ -132,7 +134,7 @@ fn a_second_process_on_a_state_folder_is_refused_with_the_first_process_id() {
     let folder = Folder::new("lock");
     let mut child = writer(folder.path(), &["100", "1000000", "1", "1000"]);
     let mut line = String::new();
-    // The pipe stays open: a writer that cannot write its lines ends, and unlocks the directory.
+    // The pipe stays open, because a writer that cannot write its lines ends, and unlocks the directory.
     let mut said = BufReader::new(child.stdout.take().unwrap());
     said.read_line(&mut line).unwrap();
     let error =
@@ -165,7 +167,7 @@ fn open(dir: &Path) -> Store {
     Store::open(dir, Sync::Every(Duration::from_millis(100)), Registry::new()).unwrap()
 }
 
-/// The lines of a child, until its end.
+/// The lines of a child's standard output, until the child ends.
 fn lines_of(child: &mut Child) -> mpsc::Receiver<String> {
     let (sender, lines) = mpsc::channel();
     let said = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -189,8 +191,8 @@ fn writer(dir: &Path, arguments: &[&str]) -> Child {
     command.spawn().unwrap()
 }
 
-/// Cargo puts examples beside tests: `target/debug/deps/store_crash-…` and `target/debug/examples/store_writer`. It
-/// builds them with the tests only when no test is chosen by name, hence the second try.
+/// Cargo puts examples beside tests: `target/debug/deps/store_crash-…` and `target/debug/examples/store_writer`. Cargo
+/// builds examples with the tests only if no test is chosen by name, so a missing example is built here.
 fn example() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let path = test.parent().and_then(Path::parent).unwrap().join("examples/store_writer");
@@ -202,7 +204,7 @@ fn example() -> PathBuf {
     path
 }
 
-/// A folder that is deleted with this value.
+/// A folder that is deleted when this value is dropped.
 struct Folder(PathBuf);
 
 impl Folder {

@@ -287,7 +287,7 @@ mod tests {
         let (older, newer) = (folder.lines("audit.jsonl.1"), folder.lines(FILE));
         let number = |line: &Value| line["seq"].as_u64().unwrap();
         assert_eq!(number(older.last().unwrap()) + 1, number(&newer[0]));
-        // The newest file may be empty or new when Weir starts.
+        // Without the newest file, the sequence numbers continue after the last number of the older file.
         fs::remove_file(folder.0.join(FILE)).unwrap();
         let after = number(older.last().unwrap()) + 1;
         assert_eq!(Writer::open(&folder.0, 2_000).unwrap().next, after);

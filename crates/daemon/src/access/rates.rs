@@ -96,7 +96,8 @@ mod tests {
         for who in 0..MOST {
             assert!(rates.take(who, start));
         }
-        // Further callers share a bucket until callers with a bucket of their own have been quiet.
+        // Callers beyond the maximum share one bucket. Two seconds later all buckets are full, and are deleted. The
+        // next caller then gets a bucket of its own.
         assert_eq!(
             [MOST, MOST + 1, MOST + 2].map(|who| rates.take(who, start)),
             [true, true, false]

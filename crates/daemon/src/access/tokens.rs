@@ -351,7 +351,8 @@ mod tests {
         let ids = |tokens: &Tokens| tokens.list().iter().map(|it| it.id).collect::<Vec<_>>();
         assert_eq!(ids(&tokens), [1]);
 
-        // Tokens survive the process as hashes; numbers are not used again.
+        // A restarted process loads the tokens from the store. The store has only the hashes of tokens, and the number
+        // of a revoked token is not used again.
         let again = Tokens::load(store.documents()).unwrap();
         assert!(again.find(&text, 1_000).is_some() && again.find(&other, 1_000).is_none());
         let stored = store.documents().get(PLACE).unwrap().unwrap();

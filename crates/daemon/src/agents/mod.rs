@@ -229,7 +229,7 @@ mod tests {
         Setup { agents, key: KEY, vnics: vnics.into() }
     }
 
-    /// The agent's side of a session.
+    /// The sessions of an agent, for datagrams to and from Weir.
     pub(super) fn agent(name: &str, life: u64) -> Sessions {
         Sessions::new(KEY, AgentId::of(name), life, [AgentId::of("weir")])
     }
@@ -253,8 +253,8 @@ mod tests {
         assert!(load_key(&path).unwrap_err().contains("cannot read [agents] key"));
     }
 
-    /// Over a real socket: an agent gets a hello, and its reports reach the inbox; after another configuration its
-    /// interfaces are not measured any more.
+    /// An agent sends reports over a UDP socket, gets a hello, and the reports reach the inbox. After a changed
+    /// configuration, the interfaces of the agent are not measured until the agent reports again.
     #[test]
     fn agent_reports_over_udp_reach_the_inbox() {
         let listen = SocketAddr::from(([127, 0, 0, 1], packet::free_port().unwrap()));
@@ -269,7 +269,7 @@ mod tests {
         let start = Instant::now();
         let news = loop {
             assert!(start.elapsed() < Duration::from_secs(60), "nothing came");
-            // 4 Mbit/s, by the agent's own clock.
+            // The agent reports 4 Mbit/s, measured with the agent's own clock.
             let bytes = start.elapsed().as_micros() as u64 / 2;
             let reports = [Report { from: mac(1), to: mac(2), bytes, wish: Bandwidth::ZERO }];
             let rates = [Rates { vnic: mac(2), received: Bandwidth::ZERO, sent: Bandwidth::ZERO }];

@@ -210,7 +210,8 @@ mod tests {
         Message::Rates(vec![Rates { vnic: mac(1), received: none, sent: none }])
     }
 
-    /// Sends an agent's datagram, and the hello in reply, if any.
+    /// Passes a datagram of the agent to the receiver, and the hellos of the receiver to the agent. Returns the
+    /// datagram.
     fn say(
         receiver: &mut Receiver,
         agent: &mut Sessions,
@@ -226,7 +227,7 @@ mod tests {
         datagram
     }
 
-    /// The counters: taken, garbage, strangers, unplaced, repeated, excess, misplaced, impossible.
+    /// The values of the counters taken, garbage, strangers, unplaced, repeated, excess, misplaced, impossible.
     fn counts(receiver: &mut Receiver, metrics: &AgentMetrics) -> [u64; 8] {
         receiver.count(metrics);
         let AgentMetrics {
@@ -256,10 +257,10 @@ mod tests {
             panic!("nothing")
         };
         assert_eq!((vnic, sent[&mac(2)]), (mac(1), Bandwidth::from_megabits_per_second(4)));
-        // The first datagram had no valid token, and its sender got a hello.
+        // The first datagram had no valid token, so the agent got a hello.
         assert_eq!(counts(&mut receiver, &metrics), [9, 0, 0, 1, 0, 0, 0, 0]);
         assert_eq!((metrics.measured.get(), receiver.measured().count()), (1, 1));
-        // The agent disappears.
+        // The agent sends no more datagrams, and is not measured after the lifetime of one second.
         let Rest::Until(due) = receiver.rest(millis(1_000)) else { panic!("nothing is due") };
         receiver.handle_timeout(due);
         receiver.handle_timeout(millis(2_000));
@@ -275,8 +276,8 @@ mod tests {
         say(&mut receiver, &mut one, millis(0), &rates());
         let good = say(&mut receiver, &mut one, millis(1), &rates());
         assert_eq!(counts(&mut receiver, &metrics), [1, 0, 0, 1, 0, 0, 0, 0]);
-        // Invalid datagrams: truncated, one wrong bit, too long, empty; then a repeated datagram, and an unknown
-        // sender.
+        // The receiver counts truncated datagrams (one of them empty), datagrams with one wrong bit, a datagram that is
+        // too long, a repeated datagram, and a datagram of an unknown sender. None of these datagrams gets a hello.
         for length in 0..good.len() {
             receiver.handle_datagram(millis(2), FROM, &good[..length]);
         }
@@ -293,7 +294,7 @@ mod tests {
         assert!(receiver.poll_hello(millis(2)).is_none());
         let garbage = 2 * good.len() as u64 + 1;
         assert_eq!(counts(&mut receiver, &metrics), [1, garbage, 1, 1, 1, 0, 0, 0]);
-        // Reports about interfaces of other agents, and impossible rates.
+        // Agent "two" reports about an interface of agent "one", and agent "one" reports an impossible rate.
         let mut two = agent("two", 5);
         say(&mut receiver, &mut two, millis(3), &rates());
         say(&mut receiver, &mut two, millis(4), &rates());
@@ -310,7 +311,7 @@ mod tests {
         for number in 0..u64::from(2 * PER_SECOND) {
             say(&mut receiver, &mut one, Instant(number * 100_000), &rates());
         }
-        // The first datagram only got a hello.
+        // The first datagram had no valid token, and was answered with a hello only.
         assert_eq!(counts(&mut receiver, &metrics)[..6], [2_000, 0, 0, 1, 0, 1_999]);
         say(&mut receiver, &mut one, millis(1_400), &rates());
         assert_eq!(counts(&mut receiver, &metrics)[0], 2_001);

@@ -180,7 +180,7 @@ mod tests {
         check(Method::POST, network, Some(&own), Some("red"), Decision::NoMethod);
         check(Method::POST, None, Some(&own), None, Decision::NoPath);
         check(Method::GET, None, None, None, Decision::Ask);
-        // Everybody gets the page, but not the data that the page requests.
+        // A caller without an account gets the page, but not the data that the page requests.
         for page in ["/", "/page/{*file}"] {
             check(Method::GET, Some(page), None, None, Decision::Answer);
             check(Method::POST, Some(page), None, None, Decision::Ask);

@@ -366,8 +366,7 @@ mod tests {
 
     use super::*;
 
-    /// Two clients that do not read may each hold half of the bytes for answers. A third large answer is refused, and small answers
-    /// are given.
+    /// Two unread answers use all bytes for large answers. A third large answer is refused, and a small answer is sent.
     #[tokio::test]
     async fn large_answers_are_refused_while_two_large_answers_are_unread() {
         let bounds = Bounds::new(Registry::new(), 1);
@@ -386,7 +385,8 @@ mod tests {
         );
         assert_eq!(ask((64 << 10) + 1).await.status(), StatusCode::SERVICE_UNAVAILABLE);
         assert_eq!((ask(64 << 10).await.status(), refused()), (StatusCode::OK, 1));
-        // An answer that a client has read, or that nobody reads any more, makes room. One answer may have more than all.
+        // An answer frees its bytes when the answer is dropped. A single answer may be larger than all bytes for
+        // answers.
         drop(first);
         assert_eq!(ask(half).await.status(), StatusCode::OK);
         drop(second);
@@ -411,8 +411,8 @@ mod tests {
         assert!(Kept::default().joined().is_empty());
     }
 
-    /// Ten clients ask while the first check is under way: one more check, which begins after all of them have asked,
-    /// answers the other nine.
+    /// Ten clients ask for a health check. The first check lasts until all ten clients have asked. One more check then
+    /// answers the other nine clients.
     #[tokio::test]
     async fn a_health_check_answers_every_client_that_asks_at_the_same_time() {
         let bounds = Bounds::new(Registry::new(), 1);
@@ -424,7 +424,7 @@ mod tests {
             tokio::spawn(async move {
                 let feel = move || {
                     checks.fetch_add(1, Ordering::SeqCst);
-                    // The check lasts until the test lets it end.
+                    // The check waits until the test drops `release`.
                     let _ = held.lock().unwrap().recv();
                     Some(2)
                 };
@@ -432,7 +432,7 @@ mod tests {
             })
         };
         let all: Vec<_> = (0..10).map(|_| ask()).collect();
-        // All ten have asked when this task continues.
+        // All ten clients have asked when this task continues.
         tokio::task::yield_now().await;
         drop(release);
         for one in all {
@@ -454,7 +454,7 @@ mod tests {
                 tokio::spawn(async move {
                     let work = move || {
                         most.fetch_max(inside.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-                        // A page takes some time.
+                        // Each page takes 20 ms, so without the limit the four pages would be built at the same time.
                         std::thread::sleep(Duration::from_millis(20));
                         inside.fetch_sub(1, Ordering::SeqCst);
                         StatusCode::OK.into_response()

@@ -317,7 +317,7 @@ mod tests {
             (&["::1"], &[], false),
             (&[], &[], false),
             (&[own, "weir.example"], &[], false),
-            // A page of another site that knows the address.
+            // The request is from a page of another site, and the page knows Weir's address.
             (&[own], &["http://weir.example"], false),
             (&[own], &["https://127.0.0.1:8080"], false),
             (&[own], &["http://127.0.0.1:9"], false),

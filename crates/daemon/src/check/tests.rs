@@ -1,8 +1,9 @@
-//! Configurations, and their remarks.
+//! Tests of `check`: the remarks about overlapping and unreachable entries, shared ports, links, and incomplete
+//! settings of a configuration, and the text of the report.
 
 use super::*;
 
-/// Short forms: each tenant is `name: entries`, each entry `match @ priority [on dpids] [read]`.
+/// Parses tenants in a short form: each tenant is `name: entries`, each entry `match @ priority [on dpids] [read]`.
 fn config(tenants: &[(&str, &[&str])]) -> Config {
     Config::parse("weir.toml", &text(tenants)).unwrap_or_else(|errors| panic!("{errors}"))
 }
@@ -28,8 +29,8 @@ fn text(tenants: &[(&str, &[&str])]) -> String {
     text
 }
 
-/// The remarks, in short: severity's initial, tenant, topic. Without shared ports, which have a test of their own: most
-/// slices share some.
+/// The initial of the severity, the tenant and the topic of each remark. Remarks about shared ports are left out: most
+/// slices share ports, and another test checks these remarks.
 fn topics(report: &Report) -> Vec<(char, &str, Topic)> {
     let initial = |severity| if severity == Severity::Finding { 'F' } else { 'N' };
     let remarks = report.remarks.iter().filter(|it| it.topic != Topic::SharedPort);
@@ -43,29 +44,30 @@ fn overlapping_unreachable_and_read_only_entries_are_reported() {
     use Topic::{EqualPriority, OpenFlow10, Overlap, ReadOnly, Unreachable};
     let cases: &[Case<'_>] = &[
         (&[("a", &["ip,nw_src=10.1.0.0/16"]), ("b", &["ip,nw_src=10.2.0.0/16"])], &[]),
-        // Equal priority: the first in the file wins, and the remark is for the other.
+        // With equal priority, the first entry in the file has precedence, and the remark is for the tenant of the
+        // second entry.
         (
             &[("a", &["ip,nw_src=10.1.0.0/16"]), ("b", &["ip,nw_dst=10.1.0.0/16"])],
             &[('F', "b", EqualPriority)],
         ),
-        // Different priorities: the remark is for the lower priority, in any order.
+        // With different priorities, the remark is for the tenant with the lower priority, in any order of the entries.
         (&[("a", &["ip @ 5"]), ("b", &["ip,nw_src=10.0.0.0/8 @ 10"])], &[('N', "a", Overlap)]),
         (
             &[("a", &["ip @ 10"]), ("b", &["tcp,tp_dst=80 @ 5"])],
             &[('N', "b", Overlap), ('F', "b", Unreachable)],
         ),
-        // Two higher entries cover the whole entry.
+        // Two entries of higher priority cover the whole entry.
         (
             &[("a", &["ip,nw_src=0.0.0.0/1 @ 9", "ip,nw_src=128.0.0.0/1 @ 8"]), ("b", &["ip @ 5"])],
             &[('N', "b", Overlap), ('N', "b", Overlap), ('F', "b", Unreachable)],
         ),
-        // With a gap, two higher entries do not cover the entry.
+        // Two entries of higher priority leave a gap, so the third entry is reachable.
         (
             &[("a", &["ip,nw_src=0.0.0.0/1 @ 9", "ip,nw_src=128.0.0.0/2 @ 8"]), ("b", &["ip @ 5"])],
             &[('N', "b", Overlap), ('N', "b", Overlap)],
         ),
-        // Entries on different switches do not overlap; with some common switches, the rest is
-        // still reachable.
+        // Entries on different switches do not overlap. An entry is reachable if one of its switches has no entry of
+        // higher priority.
         (&[("a", &["ip on 1 2"]), ("b", &["ip on 3"])], &[]),
         (&[("a", &["ip @ 9 on 1 2"]), ("b", &["ip on 2 3"])], &[('N', "a", Overlap)]),
         (
@@ -73,10 +75,10 @@ fn overlapping_unreachable_and_read_only_entries_are_reported() {
             &[('N', "b", Overlap), ('F', "b", Unreachable)],
         ),
         (&[("a", &["ip @ 200 on 1"]), ("b", &["ip"])], &[('N', "b", Overlap)]),
-        // A tenant's own entries: an overlap is no remark, except an entry without effect.
+        // An overlap of entries of one tenant gives no remark, but an unreachable entry gives a finding.
         (&[("a", &["ip @ 10", "tcp @ 20"])], &[]),
         (&[("a", &["ip @ 20", "tcp @ 10"])], &[('F', "a", Unreachable)]),
-        // Read entries do not change the owner.
+        // A read entry of higher priority does not change the owner of packets, and gives no remark about an overlap.
         (&[("a", &["ip"]), ("b", &["ip @ 900 read"])], &[('N', "b", ReadOnly)]),
         (&[("a", &["ip,dl_src=00:00:00:00:00:01/00:00:00:00:00:ff"])], &[('N', "a", OpenFlow10)]),
         (&[("a", &["ipv6,ipv6_src=2001:db8::/32"])], &[('N', "a", OpenFlow10)]),
@@ -158,7 +160,7 @@ fn a_remark_that_concerns_many_tenants_is_given_once() {
     assert_eq!(shared, [("t1", words)]);
     let shared = report.remarks.iter().filter(|it| it.topic == Topic::SharedPort);
     assert_eq!(shared.map(|it| it.tenant.as_str()).collect::<Vec<_>>(), ["t1"]);
-    // The data has every entry that OpenFlow 1.0 cannot match, the text some.
+    // The list of remarks has all 2,000 entries that OpenFlow 1.0 cannot match. The text has only 20 of these remarks.
     assert_eq!(report.remarks.len(), 2002);
     let text = report.to_string();
     assert_eq!(text.lines().count(), 1 + 1 + 20 + 1 + 1, "{text}");
@@ -172,13 +174,13 @@ fn port_slices_that_cannot_use_links_between_switches_are_reported() {
     let ring = "[topology]\nlinks = [{ between = [\"1 port 9\", \"2 port 9\"] }, \
                 { between = [\"2 port 8\", \"3 port 8\"] }, { between = [\"3 port 7\", \"1 port 7\"] }]\n";
     for (topology, entries, expected) in [
-        // The file does not say which ports have links.
+        // The configuration does not declare links.
         ("", &["in_port=3 on 1 2"][..], &[('N', "a", Topic::Trunk)][..]),
         ("", &["in_port=3 on 1", "in_port=4 on 2"], &[('N', "a", Topic::Trunk)]),
         ("", &["in_port=3 on 1"], &[]),
         ("", &["in_port=3"], &[]),
         ("", &["in_port=3 on 1 2", "ip on 1"], &[]),
-        // Declared links say which ports have links.
+        // The configuration declares a link between the ports 9 of switches 1 and 2.
         (link, &["in_port=3 on 1 2"], &[('F', "a", Topic::Trunk)]),
         (link, &["in_port=3"], &[('F', "a", Topic::Trunk)]),
         (link, &["in_port=3", "in_port=9 on 1"], &[('F', "a", Topic::Trunk)]),
@@ -186,7 +188,8 @@ fn port_slices_that_cannot_use_links_between_switches_are_reported() {
         (link, &["in_port=3,ip on 1", "in_port=9,ip on 1 2"], &[]),
         (link, &["in_port=3 on 1"], &[]),
         (link, &["ip"], &[]),
-        // A link connects two of three switches, but not the third.
+        // The first slice has only the ports of the link between switches 1 and 2. The second slice also has the ports
+        // of a link to switch 3.
         (ring, &["in_port=3", "in_port=9 on 1 2"], &[('F', "a", Topic::Trunk)]),
         (ring, &["in_port=3", "in_port=9 on 1 2", "in_port=8 on 2 3"], &[]),
     ] {
@@ -198,7 +201,7 @@ fn port_slices_that_cannot_use_links_between_switches_are_reported() {
     }
 }
 
-/// `[limits]`, the tenants, and of each remark the tenant and some words.
+/// The section `[limits]`, the tenants, and the tenant and a part of the text of each expected remark.
 type SharingCase<'a> = (&'a str, &'a [(&'a str, &'a [&'a str])], &'a [(&'a str, &'a str)]);
 
 #[test]
@@ -213,7 +216,7 @@ fn ports_shared_by_slices_are_reported_with_the_tenants_that_see_counters() {
         ("", &[("a", &["in_port=3"]), ("b", &["in_port=4"])], &[]),
         ("", &[("a", &["in_port=3 on 1"]), ("b", &["in_port=3 on 2"])], &[]),
         ("", &[("a", &["in_port=3", "in_port=3,ip"])], &[]),
-        // Who only reads sends nothing.
+        // A tenant with a read entry sends no packets.
         ("", &[("a", &["in_port=3"]), ("b", &["in_port=3 read"])], &[]),
         (
             "",
@@ -226,7 +229,7 @@ fn ports_shared_by_slices_are_reported_with_the_tenants_that_see_counters() {
             &[("a", &["in_port=3,ip on 1 2"]), ("b", &["in_port=3,arp on 1 3"])],
             &[("b", &three("\"a\"", "\"a\", \"b\""))],
         ),
-        // One of the two has every port, on one switch or on each.
+        // One of the two tenants has every port, on one switch or on all switches.
         (
             "",
             &[("a", &["in_port=3"]), ("b", &["ip on 1"])],
@@ -237,7 +240,7 @@ fn ports_shared_by_slices_are_reported_with_the_tenants_that_see_counters() {
             &[("a", &["ip"]), ("b", &["in_port=3 on 1"])],
             &[("b", &three("\"a\"", "\"a\", \"b\""))],
         ),
-        // A port that more tenants share than every port.
+        // Two tenants share every port, and a third tenant shares port 3 with both.
         (
             "",
             &[("a", &["tcp"]), ("b", &["udp"]), ("c", &["in_port=3 on 1"])],
@@ -255,7 +258,7 @@ fn ports_shared_by_slices_are_reported_with_the_tenants_that_see_counters() {
             assert!(remark.message.contains(says), "{says}\n{report}");
         }
     }
-    // A tenant's own key takes precedence.
+    // The key `shared_port_counters` of a tenant takes precedence over the key in `[limits]`.
     let one = text(&[("a", &["in_port=3"]), ("b", &["in_port=3"])]);
     let one = format!("{hidden}{one}[tenants.limits]\nshared_port_counters = \"switch\"\n");
     let report = check(&Config::parse("weir.toml", &one).unwrap()).to_string();
@@ -312,10 +315,11 @@ fn links_and_port_speeds_that_only_switches_know_give_no_finding() {
     const ELSEWHERE: &str = "between = [\"7 port 1\", \"8 port 1\"]";
     const THERE: &str = "between = [\"1 port 2\", \"2 port 2\"]";
     for (topology, link, bandwidth, is_finding, says) in [
-        // A link is declared elsewhere; probes decide whether there is a link here.
+        // A link between other switches is declared. With discovery, probes may find a link between switches 1 and 2.
         ("", ELSEWHERE, "1Mbit", true, "there is no path"),
         ("discovery = true\n", ELSEWHERE, "1Mbit", false, "others may be found"),
-        // Ports may be faster than the assumed 1 Gbit.
+        // Ports whose bandwidth is not declared may be faster than the assumed 1 Gbit/s, so a faster link gives no
+        // finding.
         (
             "",
             THERE,

@@ -247,7 +247,7 @@ mod tests {
             assert!(error.message.contains(message), "{number}: {}", error.message);
             assert_eq!(error.at.line, 18, "{number}");
         }
-        // A switch has one port LOCAL.
+        // A switch has at most one LOCAL port.
         let port =
             "[[tenants.network.ports]]\nswitch = \"0xa1\"\nnumber = \"LOCAL\"\nat = \"1 port 2\"\n";
         let link = "[[tenants.network.links]]\nbetween = [\"0xa1 port local\", \"0xa2 port 2\"]\n";
@@ -303,7 +303,7 @@ mod tests {
                 18,
                 "bad address \"10.0.0\"",
             ),
-            // Contradictions, reported at the duplicate part.
+            // Contradictions are reported with the line of one of the contradicting parts.
             (
                 "[[tenants.network.ports]]\nswitch = \"0xa1\"\nnumber = 1\nat = \"1 port 2\"\n",
                 16,

@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn a_loopback_address_is_local_and_a_documentation_address_is_not() {
         assert!(is_here(Ipv4Addr::LOCALHOST.into()));
-        // An address for documentation (RFC 5737), which no machine has.
+        // The address 192.0.2.1 is for documentation (RFC 5737), and no machine has the address.
         assert!(!is_here([192, 0, 2, 1].into()));
     }
 }

@@ -1,4 +1,4 @@
-//! Correct and wrong configurations, as data.
+//! Tests of reading configurations: correct files, and the position and text of each error in wrong files.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ fn an_empty_configuration_file_gives_the_defaults() {
     assert!(config.tls.is_none() && config.tenants.is_empty());
 }
 
-/// Absent limits of a tenant come from `[limits]`, wherever `[limits]` is in the file.
+/// A limit that a tenant does not set has the value in `[limits]`. `[limits]` may be anywhere in the file.
 #[test]
 fn limits_of_a_tenant_override_the_common_limits() {
     let text = "[[tenants]]\nname = \"a\"\n[[tenants]]\nname = \"b\"\n\
@@ -120,12 +120,12 @@ fn by_default_the_rest_socket_accepts_changes_and_tcp_is_read_only() {
         assert_eq!(api.tcp, Some(([127, 0, 0, 1], 8080).into()), "{text}");
         assert_eq!((api.tls, api.tcp_changes), (None, false), "{text}");
     }
-    // A place for reading alone is no place for changes.
+    // With only a TCP address in the file, no socket is created, and TCP stays read-only.
     let api = by_default("[listen]\napi = \"127.0.0.1:1\"\n");
     assert_eq!((api.socket, api.tcp_changes), (None, false));
 }
 
-/// The page that documents every key shows a whole file. The file must be valid, and must have every key.
+/// The example in docs/configuration.md is a whole file. The file must be valid, and have the expected values.
 #[test]
 fn the_documented_example_configuration_is_read() {
     let page = include_str!("../../../../docs/configuration.md");
@@ -189,7 +189,8 @@ fn the_policy_has_the_given_tenant_ids() {
     assert_eq!((entry.priority, entry.match_.to_string().as_str()), (7, "ip"));
 }
 
-/// Each wrong file, and all its errors in order: `line:column: key: message` with the help.
+/// Each entry is a wrong file and the beginnings of all its errors, in order: `line:column: key: message` with the
+/// help.
 const WRONG: &[(&str, &[&str])] = &[
     (
         "[listen]\nopenflw = \"127.0.0.1:1\"",
@@ -436,7 +437,8 @@ fn deep_nesting_is_refused_without_a_stack_overflow() {
 
 #[test]
 fn a_truncated_or_damaged_configuration_file_causes_no_panic() {
-    // Every prefix of a real file, and every file with one inserted quotation mark, is valid or refused with a place in the file.
+    // The input is each prefix of the example in docs/configuration.md, and the example with a quotation mark inserted
+    // at each place. Each input is accepted, or refused with a line and a column.
     let page = include_str!("../../../../docs/configuration.md");
     let example = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
     for at in (0..example.len()).filter(|&at| example.is_char_boundary(at)) {

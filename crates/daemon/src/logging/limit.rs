@@ -211,7 +211,8 @@ mod tests {
     fn repeated_lines_are_written_every_10_seconds_and_omitted_lines_counted() {
         let (mut limit, began) = (Limit::default(), Instant::now());
         let (mut written, mut left_out) = (0, 0);
-        // A line every millisecond for 35 s, and a check for omitted lines every half second.
+        // The program logs a line every millisecond for 35 s, and asks for the number of omitted lines every half
+        // second.
         for millisecond in 0..35_000 {
             let now = began + Duration::from_millis(millisecond);
             if limit.admits(kind(""), "again", now) {

@@ -258,7 +258,7 @@ mod tests {
         histogram.observe(1_000_000);
         let since = histogram.snapshot().since(&before);
         assert_eq!((since.count(), since.sum_nanos), (1, 1_000_000));
-        // A tenant that is configured again counts from zero.
+        // The metrics of a tenant that is configured again begin at zero, so the difference is empty.
         assert_eq!(Histogram::default().snapshot().since(&before).count(), 0);
     }
 

@@ -246,7 +246,7 @@ mod tests {
             [spec.switches.len(), spec.ports.len(), spec.links.len(), spec.hosts.len()],
             [2, 1, 1, 1]
         );
-        // The same link, whichever end is named first.
+        // The ends of a link may be given in either order: the operations change the existing link.
         make(
             r#"[{"put-link": {"between": ["0xa1 port 2", "0xa2 port 2"]}}, {"stop": {"link": ["0xa2 port 2", "0xa1 port 2"]}},
                 {"stop": "network"}, {"set-addresses": null}]"#,
@@ -262,7 +262,7 @@ mod tests {
         assert!(network.as_ref().unwrap().hosts.is_empty() && network.as_ref().unwrap().started);
         make(r#"[{"remove": "network"}]"#, &mut network).unwrap();
         assert_eq!(network, None);
-        // LOCAL is named.
+        // The port LOCAL is given by name, in small or capital letters.
         make(
             r#"[{"put-switch": {"dpid": "0xa1", "on": ["1"]}},
                 {"put-port": {"switch": "0xa1", "number": "local", "at": "1 port 1"}},
@@ -331,7 +331,8 @@ mod tests {
         after.links[0].backup = None;
         after.hosts[0].address.clear();
         assert_eq!(Document::new(network.as_ref().unwrap()), after);
-        // A missing part is added with all its properties.
+        // A change of a missing part adds the part. Absent properties get their default values, and `on` or `at` must
+        // be given.
         make(
             r#"[{"change-switch": {"dpid": "a2", "on": ["3"]}}, {"change-port": {"switch": "a2", "number": 1, "at": "3 port 1"}},
                 {"change-link": {"between": ["0xa1 port 3", "0xa2 port 3"]}}, {"change-host": {"mac": "02:00:00:00:00:02", "at": "0xa2 port 1"}}]"#,

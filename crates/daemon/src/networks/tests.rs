@@ -1,4 +1,4 @@
-//! Networks without connected switches and without REST; `tests/networks.rs` has the REST tests.
+//! Tests of networks without connected switches and without REST. `tests/networks.rs` has the tests through REST.
 
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
@@ -51,7 +51,7 @@ impl Scene {
         Scene { config, snapshot: base, following, inbox, networks: networks.unwrap() }
     }
 
-    /// Whether the topology was informed since the last call.
+    /// Whether the topology got a configuration since the last call.
     fn has_configured_topology(&self) -> bool {
         self.inbox.wait(Some(Instant::now()), None).setup.is_some()
     }
@@ -65,7 +65,7 @@ impl Scene {
 const HOST: &str =
     r#"[{"put-host": {"mac": "02:00:00:00:00:01", "address": ["10.0.0.1"], "at": "0xa1 port 1"}}]"#;
 
-/// A store that reports each request to store under this name, and stores nothing until the sender is dropped.
+/// Documents of a store that reports each write under the name `at`, and blocks the write until the sender is dropped.
 fn stuck(at: &'static str) -> (Documents, Receiver<()>, Sender<()>) {
     let (sender, asked) = mpsc::channel();
     let (gate, opens) = mpsc::channel();

@@ -1,4 +1,4 @@
-//! Changes of a file, and the configuration in force after each.
+//! Tests of reloading: changes of the configuration file, and the configuration in force after each change.
 
 use std::sync::mpsc::{self, Receiver};
 
@@ -46,7 +46,8 @@ impl Scene {
         fs::write(&self.reloader.path, text).unwrap();
     }
 
-    /// The result of two polls: the first sees a change, the second sees the same file.
+    /// The result of the second of two polls: the first poll sees a changed file, and the second poll sees the same
+    /// file.
     fn settle(&mut self) -> Outcome {
         match self.reloader.poll() {
             Outcome::Unchanged => self.reloader.poll(),

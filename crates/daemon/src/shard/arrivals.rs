@@ -166,7 +166,7 @@ mod tests {
     use super::*;
     use channel::{Connection, EventLoop, Options};
 
-    /// Tokens of connections.
+    /// This number of tokens of connections.
     fn tokens(count: usize) -> Vec<Token> {
         let mut events = EventLoop::new().unwrap();
         let (mut one, _other) = Connection::local_pair(&Options::default()).unwrap();
@@ -216,7 +216,8 @@ mod tests {
         assert_eq!(arrivals.source(all[0]), Some(address(200)));
     }
 
-    /// 2,048 strangers, and as many connections from known addresses; from one address half of this.
+    /// At most 2,048 connections from unknown addresses and 2,048 from known addresses wait for the handshake, and at
+    /// most 1,024 from one address.
     #[test]
     fn the_maxima_of_waiting_handshakes_are_as_the_security_page_says() {
         let tokens = tokens(3 * 2_048 + 3);
@@ -257,7 +258,7 @@ mod tests {
     fn new_connections_are_limited_per_second_at_each_listener() {
         let listeners = tokens(2);
         let (mut arrivals, began) = (Arrivals::default(), Instant::now());
-        // Neither listener uses what the other may accept.
+        // Each listener has a rate of its own.
         for (listener, tls, rate) in [(listeners[0], true, 300), (listeners[1], false, 2_000)] {
             let flood = |arrivals: &mut Arrivals, now| {
                 (0..10_000).take_while(|_| arrivals.pace(listener, tls, now).is_ok()).count() as u32

@@ -78,7 +78,8 @@ mod tests {
 
     const LASTING: Duration = Duration::from_secs(10);
 
-    /// A controller whose connections each last this long: returns the number of attempts and of log lines in a time.
+    /// Simulates a controller whose connections last `lasts` each. Returns the numbers of connection attempts and of
+    /// log lines in the time `within`.
     fn flap(lasts: Duration, within: Duration) -> (u32, u32) {
         let mut contact = Contact::default();
         let mut backoff = Backoff::new(Duration::from_millis(100), LASTING, 7);
@@ -102,7 +103,7 @@ mod tests {
     #[test]
     fn a_controller_that_closes_after_hello_is_dialled_with_growing_delays() {
         let (dials, lines) = flap(Duration::from_millis(1), Duration::from_secs(600));
-        // There are seven attempts until the longest delay, then one in 5 to 10 s.
+        // The delay is longest after seven attempts. Then one attempt follows every 5 to 10 s.
         assert!((60..=127).contains(&dials), "{dials}");
         assert_eq!(lines, 2, "that it came and that it went");
     }

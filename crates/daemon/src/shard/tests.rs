@@ -53,7 +53,7 @@ fn shard(store: &Store) -> (Shard, Handle) {
     Shard::new(0, setup, store).unwrap()
 }
 
-/// A switch of OpenFlow 1.3 with a complete handshake, and its end of the connection.
+/// A switch of OpenFlow 1.3 with a complete handshake, and the switch's end of the connection.
 fn switch(dpid: u64) -> (Box<(Connection, Established)>, Connection) {
     let mut frame = vec![4, 6, 0, 32, 0, 0, 0, 0];
     frame.extend(dpid.to_be_bytes());
@@ -73,7 +73,7 @@ fn a_reconnected_switch_waits_until_earlier_changes_are_stored() {
     let folder = Folder::new("comes-back");
     let store = Store::open(&folder.0, store::Sync::default(), Registry::new()).unwrap();
     let (mut shard, _) = shard(&store);
-    // The earlier session has left a change that the store could not accept yet.
+    // A change of the earlier session is not stored yet.
     shard.storing.push_back((0, 7, 1));
     let (first, mut first_end) = switch(7);
     let (second, mut second_end) = switch(7);
@@ -86,7 +86,7 @@ fn a_reconnected_switch_waits_until_earlier_changes_are_stored() {
     shard.load(first);
     loaded(&mut shard);
     assert!(!is_closed(&mut first_end), "it waits");
-    // The switch has closed the connection and connects again.
+    // The switch connects again, and the new connection replaces the waiting connection.
     shard.load(second);
     assert!(is_closed(&mut first_end) && !is_closed(&mut second_end));
     assert!(shard.by_dpid.is_empty());
@@ -94,7 +94,7 @@ fn a_reconnected_switch_waits_until_earlier_changes_are_stored() {
     loaded(&mut shard);
     assert!(shard.by_dpid.contains_key(&7) && !is_closed(&mut second_end));
     assert!(shard.loading.is_empty() && shard.behind.is_empty());
-    // A connected switch keeps its place.
+    // A further connection with the same datapath id is closed, because the switch is connected.
     shard.load(third);
     assert!(is_closed(&mut third_end) && !is_closed(&mut second_end));
 }
@@ -126,7 +126,8 @@ fn a_second_switch_with_the_same_dpid_is_refused_until_the_first_is_silent() {
     };
     let mut first = load(&mut shard);
     let at = shard.by_dpid[&7];
-    // The first switch was last heard some time ago; it was sent an ECHO_REQUEST after 5 s.
+    // Simulates that Weir received the last message of the first switch this time ago, and sent an ECHO_REQUEST
+    // after 5 s.
     let silent_for = |shard: &mut Shard, silence| {
         let now = shard.events.now();
         let config = &shard.snapshot.keepalive;
@@ -170,7 +171,8 @@ fn a_second_switch_with_the_same_dpid_is_refused_until_the_first_is_silent() {
     assert_eq!(counted, 3);
 }
 
-/// A switch asks for more answers than its connection holds, and does not read them.
+/// The switch sends an ECHO_REQUEST of 2,048 bytes, and does not read the answers. Weir's send buffer has only 1,024
+/// bytes.
 #[test]
 fn a_switch_that_does_not_read_in_the_handshake_is_counted_and_logged() {
     let folder = Folder::new("deaf");
@@ -206,7 +208,8 @@ fn a_switch_that_does_not_read_in_the_handshake_is_counted_and_logged() {
     }
 }
 
-/// The event loop refuses a connection that it has already, as it does at the kernel's limit of watches.
+/// The connection is already registered. The event loop therefore refuses the connection, as at the kernel's limit of
+/// watches.
 #[test]
 fn a_failed_start_of_a_switch_handshake_is_counted_and_logged() {
     let folder = Folder::new("unwatched");
@@ -225,7 +228,7 @@ fn a_failed_start_of_a_switch_handshake_is_counted_and_logged() {
     }
 }
 
-/// One turn takes 64 of 100 connections that wait at a listener; the next turn takes the rest.
+/// 100 connections wait at a listener. The first call accepts 64 connections, and the next call accepts the other 36.
 #[test]
 fn a_turn_accepts_at_most_64_new_connections() {
     let folder = Folder::new("pending");
@@ -281,7 +284,7 @@ fn unexpected_messages_of_a_switch_are_counted() {
     shard.command(loaded);
     let at = shard.by_dpid[&7];
     let now = shard.now();
-    // A BARRIER_REPLY to no request, and a message of a type that there is not.
+    // The switch sends a BARRIER_REPLY without a BARRIER_REQUEST, and a message of an unknown type.
     for message in [[4, 21, 0, 8, 0, 0, 0, 9], [4, 99, 0, 8, 0, 0, 0, 9]] {
         let session = shard.sessions[at].as_mut().unwrap();
         session.core.handle_switch_message(&message, now);

@@ -264,12 +264,13 @@ mod tests {
         assert_eq!(found(&folder, 99, 3), [4, 5]);
         assert_eq!(found(&folder, 99, 5), [0u64; 0]);
         assert_eq!(found(&folder, 98, 0), [0u64; 0], "another generation's");
-        // The database has all batches: the next record starts the file again, and the records behind it are old.
+        // The database has all batches. The next batch is written at the start of the file, and the records after this
+        // batch are old.
         journal.committed(5);
         assert!(push(&mut journal, &batch(6)));
         assert_eq!(found(&folder, 99, 5), [6]);
-        // After a power cut the database may be older than the file. The batches in between are lost, so later batches
-        // are ignored.
+        // After a power cut the database may be older than the journal. Batch 5 is then in neither, so batch 6 of the
+        // journal is ignored.
         assert_eq!(found(&folder, 99, 4), [0u64; 0]);
         remove(&folder.0).unwrap();
         assert_eq!(found(&folder, 99, 5), [0u64; 0]);
@@ -283,7 +284,7 @@ mod tests {
         value.resize(BOUND as usize, 0);
         assert!(push(&mut journal, &batch(1)));
         assert!(!push(&mut journal, &large) && !push(&mut journal, &batch(3)));
-        // The batches are pushed again after the database could not store them.
+        // The database could not store the batches, so the shard pushes the batches again.
         assert!(push(&mut journal, &batch(1)));
         assert!(!push(&mut journal, &large) && !push(&mut journal, &batch(3)));
         journal.committed(2);
@@ -303,14 +304,14 @@ mod tests {
             Batch { seq, dpid: 1, ops: vec![StoreOp::Put(key, value.clone())] }
         };
         let written = (1..).take_while(|seq| push(&mut journal, &big(*seq))).count() as u64;
-        // Eight do not fit into 8 MiB, because each record has a head.
+        // Eight batches with 1 MiB each do not fit into 8 MiB, because each record has a header.
         assert_eq!(written, 7);
         journal.committed(written + 1);
         assert!(push(&mut journal, &big(written + 2)), "there is room again");
         assert!(fs::metadata(path(&folder.0, 3)).unwrap().len() <= 8 << 20);
     }
 
-    /// After any truncation, and after any changed byte, the read batches are the first of the written batches.
+    /// After a truncation at any place and after a change of any bit, the batches before the damaged record are read.
     #[test]
     fn a_damaged_journal_is_read_up_to_the_first_damaged_record() {
         let (folder, mut journal) = journal("journal-damaged");
@@ -337,7 +338,7 @@ mod tests {
                 assert_eq!(count(&bytes), whole, "byte {at}, bit {bit}");
             }
         }
-        // A correct record in the wrong place.
+        // The third record is missing, so the correct records after the gap are not read.
         assert_eq!(count(&[&good[..ends[2]], &good[ends[3]..]].concat()), 2);
         assert_eq!(missing(&good, 99, 8).len(), 0);
     }

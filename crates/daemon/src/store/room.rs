@@ -211,8 +211,8 @@ mod tests {
         }
     }
 
-    /// What the database could not store is logged once, and again after there was room; a tenant at its bound is
-    /// logged by name.
+    /// Two writes to the database fail, and only the first failure is logged. Two checks find a tenant over the quota,
+    /// and the tenant is logged once, by name.
     #[test]
     fn failed_writes_and_tenants_over_the_quota_are_logged_once() {
         let folder = Folder::new("room");
@@ -239,7 +239,7 @@ mod tests {
         assert!(over.contains("tenant=\"red\" bytes=101"), "{over}");
     }
 
-    /// A file system of 40 MiB that only a child process sees, which ends with this value.
+    /// A file system of 40 MiB that only a child process sees. The child process ends when this value is dropped.
     struct SmallDisk(Child, PathBuf);
 
     impl SmallDisk {
@@ -285,7 +285,7 @@ mod tests {
         let mut room = Room::new(&disk.1, &registry);
         let reserved = || fs::metadata(reserve(&disk.1)).map(|file| file.len()).ok();
         let is_refused = |room: &mut Room| {
-            // The next look is due at once.
+            // The next look at the disk is due at once.
             room.next_look = Instant::now();
             room.look(&BTreeMap::new(), &registry);
             registry.store_full().is_some()

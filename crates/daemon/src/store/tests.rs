@@ -1,4 +1,4 @@
-//! Tests of the store without crashes; `tests/store_crash.rs` has crashes.
+//! Tests of the store without crashes. `tests/store_crash.rs` has the tests with crashes.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -17,7 +17,7 @@ use crate::logging::tests::logged_of;
 
 mod backup;
 
-/// A folder that is deleted with this value.
+/// A folder that is deleted when this value is dropped.
 pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
@@ -34,8 +34,8 @@ impl Drop for Folder {
     }
 }
 
-/// A program that another test starts at the same time inherits this process's files, and so the lock of an earlier
-/// store, until the program runs.
+/// Opens a store, and waits while the folder is locked. A program that another test starts at the same time inherits
+/// the files of this process, with the lock of an earlier store, until the program runs.
 fn open(dir: &Path) -> Store {
     let mut tries = (0..100).map(|at| {
         std::thread::sleep(Duration::from_millis(20 * u64::from(at > 0)));
@@ -53,14 +53,14 @@ fn put(tenant: u16, item: u64, value: &str) -> StoreOp {
     StoreOp::Put(key(tenant, item), value.as_bytes().to_vec())
 }
 
-/// The result of the work, which must not take long.
+/// The result of the work, which must end within a minute.
 pub(crate) fn done<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     let (sender, done) = mpsc::channel();
     std::thread::spawn(move || drop(sender.send(work())));
     done.recv_timeout(Duration::from_secs(60)).expect("is not kept waiting")
 }
 
-/// Documents of an empty store that `put` replaces: for each name it returns the result of storing.
+/// Documents of an empty store. `put` replaces the writes: `put` returns the result of each write under a name.
 pub(crate) fn documents(
     mut put: impl FnMut(&str) -> Result<(), StoreError> + Send + 'static,
 ) -> Documents {
@@ -213,8 +213,8 @@ fn waiting_batches_are_stored_in_a_single_commit() {
     assert_eq!(registry.process.store_changes.get(), seq);
 }
 
-/// A copy of the folder of a store whose thread is blocked after its first commit, when ten more batches have been
-/// pushed: as if the process had been killed then.
+/// A copy of the folder of a store, as if the process had been killed: the store thread is blocked after the first
+/// commit, and ten more batches have been pushed.
 fn killed(name: &str) -> Folder {
     let (folder, left) = (Folder::new(name), Folder::new(&format!("{name}-left")));
     let store = open(&folder.0);
@@ -245,7 +245,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// The stored items after the batches up to this one.
+/// The stored items after the batches 1 to `last`.
 fn until(last: u64) -> Vec<(u16, u64, String)> {
     let own = (1..=last).map(|seq| (1, seq, "x".to_owned()));
     own.chain([(2, 0, last.to_string())]).collect()
@@ -264,7 +264,7 @@ fn batches_found_only_in_a_journal_are_applied_at_the_next_start() {
         "{log}"
     );
     assert!(!folder.0.join("journal-0").exists());
-    // Newer items stay: the journal of an earlier generation is ignored.
+    // The journal of an earlier generation is ignored, so the newer items stay.
     store_all(&open(&folder.0), vec![(1, vec![put(2, 0, "newer"), StoreOp::Delete(key(1, 5))])]);
     fs::write(folder.0.join("journal-0"), journal).unwrap();
     let mut expected = until(11);
@@ -323,7 +323,7 @@ fn a_full_store_queue_of_a_shard_does_not_delay_another_shard() {
     };
     assert_eq!(hostile.push(large(1)), Ok(Pushed::Journaled));
     assert_eq!(events.recv(), Ok(Event::Stored(1)));
-    // The store thread is blocked.
+    // The store thread is blocked now.
     let pushed: Vec<_> =
         (2..).map(|seq| hostile.push(large(seq))).take_while(Result::is_ok).collect();
     assert_eq!(pushed.len(), QUEUE);
@@ -342,7 +342,8 @@ fn while_the_store_pauses_changes_wait_and_other_requests_are_answered() {
     let mut database = Database::open(&folder.0, Sync::default()).unwrap();
     database.close();
     fs::rename(&folder.0, &away.0).unwrap();
-    // The thread rests for longer than any test runs, so a failing test does not wait for its end.
+    // The store thread pauses for longer than any test runs. If the test fails, the store is not dropped, so the test
+    // does not wait for the thread.
     let store = Store::start(database, Duration::from_secs(36_000), Registry::new()).unwrap();
     let store = ManuallyDrop::new(store);
     let (sender, events) = mpsc::channel();
@@ -353,20 +354,20 @@ fn while_the_store_pauses_changes_wait_and_other_requests_are_answered() {
     };
     assert_eq!(shard.push(batch(1)), Ok(Pushed::Later), "its folder was away when it began");
     assert_eq!(events.recv(), Ok(Event::Failed(batch(1))));
-    // The failed batches and further ones are pushed until there is no more room.
+    // The test pushes the failed batch and further batches until the queue is full.
     let last = (1..).find(|seq| shard.push(batch(*seq)).is_err()).unwrap() - 1;
     assert_eq!((last, shard.load(1)), (QUEUE, Err(Full(1))));
     let documents = store.documents();
     let put_one = move || documents.put("name", b"one".to_vec());
     assert!(done(put_one.clone()).is_err(), "there is no file");
     fs::rename(&away.0, &folder.0).unwrap();
-    // The first request notices that the file exists again.
+    // The folder is back. The next write still fails, and the write after that succeeds.
     assert!(done(put_one.clone()).is_err());
     assert_eq!(done(put_one), Ok(()));
     let documents = store.documents();
     assert_eq!(done(move || documents.get("name")), Ok(Some(b"one".to_vec())));
     assert!(events.try_recv().is_err(), "it rests still");
-    // At the end the thread does not rest.
+    // When the store is dropped, the store thread does not pause.
     done(move || drop(ManuallyDrop::into_inner(store)));
     assert_eq!(events.recv(), Ok(Event::Stored(last as u64)));
     let stored = stored(&open(&folder.0), 1);
@@ -390,7 +391,7 @@ fn a_tenant_over_the_store_quota_is_full_until_stored_bytes_shrink() {
         seq += 1;
         assert_eq!(shard.push(Batch { seq, dpid, ops: vec![op] }), Ok(Pushed::Journaled));
         assert_eq!(events.recv(), Ok(Event::Stored(seq)));
-        // A later answer shows the result.
+        // After the answer to a later request, the flags show the result of the change.
         store.load(1).unwrap();
         (red.is_store_full(), blue.is_store_full())
     };
@@ -401,7 +402,7 @@ fn a_tenant_over_the_store_quota_is_full_until_stored_bytes_shrink() {
     assert!(registry.account(TenantId(1)).is_store_full(), "also for who asks later");
     assert_eq!(push(1, StoreOp::Delete(key(1, 9))), (true, false), "there is no such thing");
     drop(store);
-    // The next start counts the stored items.
+    // At the next start the store counts the bytes of the stored items.
     let registry = Registry::new();
     let red = registry.account(TenantId(1));
     let store = Store::open(&folder.0, Sync::default(), Arc::clone(&registry)).unwrap();
@@ -440,7 +441,8 @@ fn a_damaged_database_is_renamed_and_an_empty_database_is_created() {
         let log = logged_of(Format::Text, None, || opened = Some(open(&folder.0)));
         let store = opened.unwrap();
         assert_eq!(stored(&store, 1), [], "{what}: a new one is empty");
-        // Another secret is another installation, and a switch's rules of other installations are left.
+        // With another secret, Weir is another installation. Weir leaves the rules of other installations on the
+        // switches.
         assert_ne!(store.secret(), secret, "{what}");
         for says in ["damaged-1", "leaves the rules", "--restore", "--adopt"] {
             assert!(log.contains(says), "{what}: {log}");
@@ -454,8 +456,8 @@ fn a_damaged_database_is_renamed_and_an_empty_database_is_created() {
     }
 }
 
-/// After any changed byte either all items can be read, or the file is renamed; there are no wrong answers and no
-/// panics.
+/// Each round changes one byte. Either all items can be read, or the file is renamed and the store is empty; the store
+/// never returns wrong items.
 #[test]
 fn a_changed_byte_in_the_database_never_gives_wrong_items() {
     let folder = Folder::new("flipped");

@@ -206,7 +206,7 @@ mod tests {
         let mut missing = Missing::default();
         assert!([1, 2, 3].into_iter().all(|seq| missing.is_next(7, seq)));
         [2, 3].into_iter().for_each(|seq| missing.add(7, seq));
-        // Batch 4 was pushed before the shard knew that batches 2 and 3 had failed.
+        // Batch 4 was pushed before the shard received the failures of batches 2 and 3.
         assert!(!missing.is_next(7, 4));
         missing.add(7, 4);
         assert!(missing.is_next(8, 4), "another shard's");

@@ -239,7 +239,7 @@ mod tests {
         assert_eq!(inbox.wait(Some(never), None).switches[&1].flows.len(), 1, "nobody rests");
         inbox.flows(1, Version::V1_0, vec![change()]);
         assert_eq!(inbox.wait(Some(never), Some(soon)).switches[&1].flows.len(), 1, "rested");
-        // News that can wait is returned together with urgent news.
+        // A flow change alone waits. An urgent change of a port ends the wait, and both changes are returned.
         inbox.flows(1, Version::V1_0, vec![change()]);
         inbox.ports(2, Version::V1_3, vec![(1, UP)]);
         assert_eq!(inbox.wait(Some(never), Some(never)).switches.len(), 2);

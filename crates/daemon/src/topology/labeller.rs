@@ -184,7 +184,7 @@ mod tests {
         Instant(number * 1_000_000)
     }
 
-    /// Two switches and as many wires of 10 Mbit between them.
+    /// Two switches, and this number of wires of 10 Mbit/s between the switches.
     fn network(wires: u32) -> (Network, Vec<LinkId>) {
         let mut network = Network::default();
         let mut links = Vec::new();
@@ -221,14 +221,14 @@ mod tests {
         let flow = Flow { tenant: BLUE, rate: mbit(1), links: links.clone().into() };
         usage.add(&network, FlowId(1), flow).unwrap();
         let mut sent = Vec::new();
-        // A change each millisecond for more than a second: 1, 2, ... 9, 1, 2, ...
+        // The rate changes each millisecond for more than a second: 2, 3, ... 9, 1, 2, ... Mbit/s.
         for step in 1..=1_050 {
             usage.set_rate(&network, FlowId(1), mbit(1 + step % 9)).unwrap();
             labeller.touch(usage.take_touched(), millis(step));
             sent.extend(labels(labeller.poll(&network, &usage, millis(step))));
         }
         assert_eq!(sent.len(), 3, "one that was left, and two a second: {sent:?}");
-        // When there is a token again, the sent label is the present one.
+        // When the rate limit allows a further label, the current label is sent.
         let due = labeller.next_due().unwrap();
         let last = labels(labeller.poll(&network, &usage, due));
         assert_eq!(last, [(1, 10 - (1 + 1_050 % 9))]);
@@ -251,7 +251,7 @@ mod tests {
         let later: usize =
             (1..=4).map(|step| labeller.poll(&network, &usage, millis(step * 250)).len()).sum();
         assert_eq!((later, labeller.next_due()), (4, None));
-        // After a switch has connected again, all its labels are sent again.
+        // After a switch has connected again, the labels of all its links are sent again.
         labeller.repeat(&links[..2].iter().copied().collect(), millis(5_000));
         assert_eq!(labeller.poll(&network, &usage, millis(5_000)).len(), 3);
         labeller.subscribe(RED, BTreeSet::new(), millis(6_000));

@@ -148,7 +148,7 @@ mod tests {
         let change = subscription.wait(Duration::ZERO).unwrap();
         assert_eq!((change.snapshot.number, change.links), (3, vec![link, link.reverse()]));
         assert!(subscription.wait(Duration::ZERO).is_none());
-        // A later subscriber begins with the present state.
+        // A later subscriber first gets the current state.
         let late = watch.subscribe();
         assert_eq!(late.wait(Duration::ZERO).unwrap().links.len(), 2);
         drop(subscription);

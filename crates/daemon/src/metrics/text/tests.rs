@@ -1,4 +1,4 @@
-//! The tests parse `/metrics` with a parser that accepts only the rules of the format.
+//! Tests of the text of `/metrics`. The tests parse the text with a parser that accepts only the rules of the format.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -69,7 +69,7 @@ fn sums_are_per_tenant_or_per_switch_and_keep_counters_of_ended_sessions() {
     check("7");
 }
 
-/// 900 switches with 20 tenants each.
+/// There are 900 switches with 20 tenants each.
 #[test]
 fn metric_sums_stay_small_when_the_product_detail_is_large() {
     let registry = Registry::new();
@@ -95,7 +95,7 @@ fn metric_sums_stay_small_when_the_product_detail_is_large() {
     });
     assert!(length > 20 * sums.len(), "{length} bytes");
     assert!(largest < 100_000, "in pieces: {largest} bytes");
-    // Nothing is written for a client that has disconnected.
+    // The encoder writes no more text after the client has disconnected: the third call returns `false`.
     let mut pieces = 0;
     encode(&registry, Detail::Product, &mut |_| {
         pieces += 1;
@@ -262,7 +262,8 @@ fn series_that_the_security_page_names_have_the_values_of_their_instruments() {
     }
     let product = samples(Detail::Product);
     for (series, value) in expected {
-        // A tenant's counts on a switch are series of the switch, too; the connections of a tenant are not.
+        // With the product detail, a tenant's series of a switch also have the switch as a label. Series of controller
+        // connections have no switch.
         let of_both = series.replace("|tenant=red", &format!("|{dpid}|tenant=red"));
         let series = if series.contains("_controller_") { series } else { of_both };
         assert_eq!(product.get(&series), Some(&value.to_string()), "{series}");
@@ -311,7 +312,7 @@ fn nanoseconds_are_printed_as_exact_seconds() {
     assert_eq!(seconds(10_000_000_000), "10");
 }
 
-/// The parser itself must refuse what the format forbids, or the tests above prove nothing.
+/// The parser of the tests must refuse text that the format forbids. Otherwise the other tests prove nothing.
 #[test]
 fn the_metrics_parser_refuses_invalid_text() {
     let head = "# HELP a b\n# TYPE a counter\n";

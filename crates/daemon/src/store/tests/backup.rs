@@ -1,4 +1,4 @@
-//! Backups of a running store, and their restoration.
+//! Tests of backups of a running store, and of the restoration of backups.
 
 use super::*;
 
@@ -43,7 +43,7 @@ fn a_restored_backup_has_the_state_at_the_time_of_the_backup() {
     let (store, _) = stored_and_backed_up(&folder);
     let snapshot = store.documents().snapshot().unwrap().unwrap();
     let (secret, red, many) = (store.secret(), stored(&store, 1), stored(&store, 7));
-    // Changes during the backup are not in the backup.
+    // Changes after the snapshot are not in the backup.
     store_all(&store, vec![(1, vec![put(1, 5, "later")]), (7, vec![StoreOp::Delete(key(2, 9))])]);
     restore(&other, &written(&snapshot)).unwrap();
     let restored = open(&other.0);
@@ -51,7 +51,7 @@ fn a_restored_backup_has_the_state_at_the_time_of_the_backup() {
     assert_eq!(restored.secret(), secret);
     assert_eq!(restored.tenant_ids(&["blue", "red"]).unwrap(), [TenantId(2), TenantId(1)]);
     assert_eq!(restored.documents().get("networks"), Ok(Some(b"a document".to_vec())));
-    // The restored store works like any other.
+    // The restored store accepts further batches.
     store_all(&restored, vec![(1, vec![put(1, 6, "new")])]);
     assert_eq!(stored(&restored, 1)[0], (1, 6, "new".to_owned()));
     assert_eq!(Store::memory().unwrap().documents().snapshot().map(|it| it.is_some()), Ok(false));
@@ -83,7 +83,7 @@ fn an_invalid_backup_is_refused_and_the_state_folder_is_unchanged() {
         check(&flipped, BackupError::Damaged);
     }
     check(&[&good[..], b"more"].concat(), BackupError::Damaged);
-    // A newer schema in a complete backup.
+    // A complete backup with a newer schema is refused.
     let mut newer = good.clone();
     let at = newer.windows(10).position(|it| it == b"schema\0\0\0\x02").unwrap();
     newer[at + 9] = 3;

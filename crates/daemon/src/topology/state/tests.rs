@@ -18,7 +18,7 @@ fn config(text: &str) -> config::Topology {
 const UP: Option<PortState> = Some(PortState { is_up: true, speed: 100_000 });
 const DOWN: Option<PortState> = Some(PortState { is_up: false, speed: 100_000 });
 
-/// A state and wires that deliver at once.
+/// A state, and wires that deliver each probe at once.
 struct World {
     state: State,
     wires: Vec<[PortId; 2]>,
@@ -26,7 +26,7 @@ struct World {
 }
 
 impl World {
-    /// Two switches with three ports each; a wire connects both ports 1.
+    /// Two switches with three ports each; a wire connects the ports 1.
     fn new(text: &str) -> World {
         let wires = vec![[port("1 port 1"), port("2 port 1")]];
         let mut world = World { state: State::new(config(text), KEY), wires, sent: Vec::new() };
@@ -92,7 +92,7 @@ fn links_are_discovered_and_end_by_port_status_or_without_probes() {
     assert_eq!(changed.len(), 2, "both directions");
     assert_eq!(world.state.take_changed(), None);
 
-    // PORT_STATUS ends the link at once, in one direction as in both.
+    // A PORT_STATUS of one end ends the link at once, in both directions.
     world.state.handle_port(port("2 port 1"), DOWN, seconds(2));
     assert_eq!(world.up(), [""; 0]);
     assert_eq!(world.state.take_changed().unwrap(), changed);
@@ -102,7 +102,7 @@ fn links_are_discovered_and_end_by_port_status_or_without_probes() {
     assert_eq!(world.up(), [FOUND]);
     world.state.take_changed();
 
-    // Without probes the link ends.
+    // The link ends when no probes arrive.
     world.wires.clear();
     world.run(20);
     assert_eq!(world.up(), [""; 0]);
@@ -135,7 +135,7 @@ fn declared_links_and_edge_ports_are_used_and_not_probed() {
         assert!(world.sent.iter().all(|probe| probe.port != port(at)), "{at} was probed");
     }
     assert!(world.state.network().edge(port("1 port 2")).is_ok());
-    // A probe that still arrives there is ignored.
+    // A probe that arrives at an edge port or at the port of a declared link is refused and counted.
     let probe = world.sent.iter().find(|probe| probe.port == port("2 port 2")).unwrap().clone();
     for at in ["1 port 2", "1 port 1"] {
         let refused = world.state.handle_probe(port(at), &probe.frame, seconds(0));
@@ -204,7 +204,7 @@ fn vlan_tag_stacking_depends_on_the_openflow_version_of_the_switch() {
         assert_eq!(world.state.take_changed().is_some(), is_news);
         assert_eq!(tagging(&world, 2), Tagging::Stacked);
     }
-    // Nothing is kept for a switch that is not connected.
+    // The version of a switch that is not connected changes nothing.
     world.state.handle_version(Dpid(3), Version::V1_0);
     assert_eq!(world.state.take_changed(), None);
 }
@@ -225,7 +225,7 @@ fn links_stay_up_when_only_probe_settings_change() {
         assert_eq!(world.up(), [FOUND], "{text}");
         assert_eq!(world.state.take_changed(), Some(vec![]), "{text}: never went");
     }
-    // The new settings apply: the link ends within the new lifetime without probes.
+    // The new settings apply: when no probes arrive, the link ends within the new lifetime.
     world.wires.clear();
     world.run(90);
     assert_eq!(world.up(), [""; 0]);
@@ -250,14 +250,14 @@ fn link_capacity_follows_the_port_speed_unless_configured() {
         let link = |capacity: &str| [format!("1.1-2.1 {capacity} {known}")];
         assert_eq!((world.up(), edge(&world)), (link("100Mbit").to_vec(), "100Mbit".to_owned()));
         world.state.take_changed();
-        // The link stays up, and the speed of the slower port counts.
+        // The link stays up, and the capacity is the speed of the slower port.
         world.state.handle_port(port("1 port 1"), says(10_000, true), seconds(2));
         assert_eq!(world.up(), link("10Mbit"), "{text}");
         assert_eq!(world.state.take_changed().unwrap().len(), 2, "both directions");
         world.state.handle_port(port("2 port 1"), says(1_000_000, true), seconds(2));
         assert_eq!(world.up(), link("10Mbit"), "{text}");
         assert_eq!(world.state.take_changed().unwrap().len(), 0);
-        // The same result is expected after the port was down.
+        // The capacity is also the new speed when the port is down and up again with another speed.
         for is_up in [false, true] {
             world.state.handle_port(port("1 port 1"), says(1_000_000, is_up), seconds(3));
         }
@@ -265,7 +265,7 @@ fn link_capacity_follows_the_port_speed_unless_configured() {
         assert_eq!(world.up(), link("1Gbit"), "{text}");
         world.state.handle_port(port("1 port 2"), says(10_000, true), seconds(5));
         assert_eq!(edge(&world), "10Mbit");
-        // The configured bandwidth does not change.
+        // With a configured bandwidth, a new port speed does not change the capacity.
         let said = format!("bandwidth = \"40Mbit\"\nedge_ports = [\"1 port 2\"]\n{text}");
         world.state.configure(config(&said), seconds(5));
         world.state.handle_port(port("1 port 1"), says(10_000, true), seconds(6));

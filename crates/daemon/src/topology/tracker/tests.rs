@@ -21,8 +21,8 @@ fn mbit(number: u64) -> Bandwidth {
     Bandwidth::from_megabits_per_second(number)
 }
 
-/// The paper's figure 1: leaves 3 and 4, spines 1 and 2; at each leaf ports 1 to 3 have hosts, 4 leads to spine 1 and 5
-/// to spine 2; at the spines port 1 leads to leaf 3 and 2 to leaf 4. All 10 Mbit/s.
+/// The network in figure 1 of the paper: leaves 3 and 4, spines 1 and 2. Each leaf has hosts at ports 1 to 3, spine 1
+/// at port 4, and spine 2 at port 5. Each spine has leaf 3 at port 1, and leaf 4 at port 2. All links have 10 Mbit/s.
 fn isolation() -> Network {
     let mut network = Network::default();
     for dpid in 1..=4 {
@@ -53,7 +53,8 @@ fn vnic(at: &str, last: u8, bandwidth: u64) -> config::Vnic {
     }
 }
 
-/// Red has A (1) and B (2) with 8 Mbit/s, blue has C (3), D (4) with 2 and E (5), F (6) with 10.
+/// Red has A (1) and B (2) with 8 Mbit/s each. Blue has C (3) and D (4) with 2 Mbit/s each, and E (5) and F (6) with 10
+/// Mbit/s each.
 fn vnics() -> [(TenantId, Vec<config::Vnic>); 2] {
     [
         (RED, vec![vnic("3 port 1", 1, 8), vnic("4 port 1", 2, 8)]),
@@ -84,7 +85,7 @@ fn everywhere(_: TenantId, _: PortId) -> bool {
     true
 }
 
-/// Traces in steps, as the thread does.
+/// Traces the flows in steps, as the topology thread does.
 fn settle(tracker: &mut Tracker, network: &Network) {
     while tracker.settle(network, &everywhere, 2) {}
 }
@@ -95,7 +96,7 @@ fn send_to(number: u16) -> Box<[u8]> {
     actions.as_list().as_bytes().into()
 }
 
-/// The same actions, with another Ethernet destination.
+/// The actions of [`send_to`], after an action that sets the Ethernet destination to the host.
 fn send_as_to(host: Option<u8>, number: u16) -> Box<[u8]> {
     let Some(host) = host else { return send_to(number) };
     let mut actions = ListBuf::<v10::Action<'_>>::new();
@@ -120,7 +121,7 @@ fn change(
     tracker.handle_changes(Dpid(dpid), Version::V1_0, changes);
 }
 
-/// A path from a leaf's host to the other leaf's by a spine, as entries on three switches.
+/// Adds entries on three switches: the path from a host at leaf 3 through a spine to a host at leaf 4.
 fn lead(tracker: &mut Tracker, tenant: TenantId, ends: (u8, u8), spine: u16, out: u16) {
     let match_ = format!("ip,nw_src=10.0.0.{},nw_dst=10.0.0.{}", ends.0, ends.1);
     let number = u32::from(ends.0) * 100 + u32::from(ends.1);
@@ -139,7 +140,8 @@ fn labels_match_the_example_in_figure_2_of_the_paper() {
     let (mut tracker, mut network) = (tracker(), isolation());
     lead(&mut tracker, RED, (1, 2), 1, 1);
     settle(&mut tracker, &network);
-    // A to B: blue sees 2 left by way of spine 1 and all by way of spine 2; red sees all of both.
+    // A sends to B through spine 1. Blue's label is 2 Mbit/s through spine 1 and 10 Mbit/s through spine 2; red's label
+    // is 10 Mbit/s on both paths.
     for (from, blue, red) in [("3 port 4", 2, 10), ("1 port 2", 2, 10), ("3 port 5", 10, 10)] {
         assert_eq!(label(&tracker, &network, from, BLUE), blue, "{from}");
         assert_eq!(label(&tracker, &network, from, RED), red, "{from}");
@@ -153,7 +155,7 @@ fn labels_match_the_example_in_figure_2_of_the_paper() {
     }
     assert_eq!(tracker.counts(), (3, 0));
 
-    // The label of a failed link is 0, and its flows do not reach their receivers.
+    // The label of a failed link is 0, and the flows over the failed link do not reach the receivers.
     let links = network.set_port_up(port("1 port 2"), false).unwrap();
     tracker.handle_links(&network, &links);
     settle(&mut tracker, &network);
@@ -163,7 +165,7 @@ fn labels_match_the_example_in_figure_2_of_the_paper() {
     tracker.handle_links(&network, &links);
     settle(&mut tracker, &network);
 
-    // Removed entries end their flows.
+    // A flow ends when the entries of the flow are removed.
     for dpid in [3, 1, 4] {
         change(&mut tracker, dpid, RED, 102, None);
     }
@@ -178,7 +180,8 @@ fn labels_match_the_example_in_figure_2_of_the_paper() {
 #[test]
 fn flows_share_the_receiver_and_entries_of_a_pair_share_the_sender() {
     let (mut tracker, network) = (tracker(), isolation());
-    // C and E both send to F, which takes 10: shares of 2 and 10 in 12.
+    // C with 2 Mbit/s and E with 10 Mbit/s send to F, which receives 10 Mbit/s. The flows get 2/12 and 10/12 of
+    // the 10 Mbit/s.
     lead(&mut tracker, BLUE, (3, 6), 1, 3);
     lead(&mut tracker, BLUE, (5, 6), 2, 3);
     settle(&mut tracker, &network);
@@ -187,7 +190,7 @@ fn flows_share_the_receiver_and_entries_of_a_pair_share_the_sender() {
     };
     assert_eq!(used(&tracker, "3 port 4"), 1_666_666);
     assert_eq!(used(&tracker, "3 port 5"), 8_333_333);
-    // A finer entry at the first switch makes another flow of the same pair, by the other spine.
+    // A more specific entry on leaf 3 makes a second flow from E to F, through spine 1.
     let match_ = "tcp,nw_src=10.0.0.5,nw_dst=10.0.0.6,tp_dst=80";
     change(&mut tracker, 3, BLUE, 7, entry(20, match_, send_to(4)));
     for (dpid, out) in [(1, 2), (4, 3)] {
@@ -207,13 +210,14 @@ fn flows_are_tracked_through_floods_loops_groups_and_tables() {
         change(&mut tracker, dpid, RED, 1, entry(1, "", flood.clone()));
     }
     settle(&mut tracker, &network);
-    // Both flows go around by both spines, once over each link in each direction: 16 of 10.
+    // Each of the two flows uses each link once in each direction, so a link has 16 Mbit/s of traffic and a capacity of
+    // 10 Mbit/s.
     assert_eq!(tracker.counts(), (2, 0));
     for from in ["3 port 4", "3 port 5", "4 port 4"] {
         assert_eq!(label(&tracker, &network, from, BLUE), 0, "{from}");
     }
 
-    // On 1.3: table 0 sends to table 2, whose group has buckets by both spines.
+    // On OpenFlow 1.3, table 0 sends packets to table 2, and table 2 uses a group with a bucket for each spine.
     let mut tracker = Tracker::default();
     configure(&mut tracker);
     let instructions = |all: &[v13::Instruction<'_>]| -> Box<[u8]> {
@@ -271,7 +275,7 @@ fn flows_are_tracked_through_floods_loops_groups_and_tables() {
     assert_eq!(label(&tracker, &network, "3 port 4", BLUE), 2);
     assert_eq!(label(&tracker, &network, "3 port 5", BLUE), 2);
 
-    // A group that the first table has put into the set counts before the second's output.
+    // The action set has a group from table 0 and an output from table 2. The group takes precedence over the output.
     let begun = v13::Instruction::WriteActions(by_group.as_list());
     let output = v13::Instruction::WriteActions(outputs[1].as_list());
     let changes = [
@@ -289,7 +293,7 @@ fn mac(last: u8) -> MacAddress {
     MacAddress::new([2, 0, 0, 0, 0, last]).unwrap()
 }
 
-/// The rates are in kbit/s.
+/// The measured rates to these hosts, given in kbit/s.
 fn sends(to: &[(u8, u64)]) -> BTreeMap<MacAddress, Bandwidth> {
     to.iter().map(|(to, rate)| (mac(*to), Bandwidth::from_kilobits_per_second(*rate))).collect()
 }
@@ -305,7 +309,7 @@ fn measured_rates_replace_the_bought_bandwidth_in_labels() {
     };
     settle(&mut tracker, &network);
     assert_eq!((kilobits(&tracker, RED), kilobits(&tracker, BLUE)), (0, 2_000));
-    // The sender uses less than it bought; then the rate is divided between two flows with different paths.
+    // The sender sends less than the bought bandwidth. Then two flows with different paths share the measured rate.
     tracker.handle_sent(RED, mac(1), Some(sends(&[(2, 3_000)])));
     settle(&mut tracker, &network);
     assert_eq!((kilobits(&tracker, RED), kilobits(&tracker, BLUE)), (0, 7_000));
@@ -314,7 +318,8 @@ fn measured_rates_replace_the_bought_bandwidth_in_labels() {
     settle(&mut tracker, &network);
     assert_eq!(kilobits(&tracker, BLUE), 8_500);
     change(&mut tracker, 3, RED, 7, None);
-    // The sender sends nothing; another configuration does not change this; then no agent measures the sender any more.
+    // The sender sends nothing, and a new configuration does not change the measured rate. Then no agent measures the
+    // sender any more, and the bought bandwidth counts again.
     tracker.handle_sent(RED, mac(1), Some(sends(&[])));
     settle(&mut tracker, &network);
     assert_eq!(kilobits(&tracker, BLUE), 10_000);
@@ -342,7 +347,7 @@ fn switch(dpid: u64, members: &[u64]) -> SwitchSpec {
     SwitchSpec { dpid: Dpid(dpid), name: String::new(), members, routes: Vec::new(), started: true }
 }
 
-/// Red's network: a switch on each leaf with a host at port 1, and a link between their ports 2.
+/// Red's network: a switch on each leaf with a host at port 1, and a link between the ports 2 of the two switches.
 fn two_switches() -> Spec {
     let link = LinkSpec {
         ends: [virtual_port(0xa1, 2), virtual_port(0xa2, 2)],
@@ -381,14 +386,14 @@ fn maps(embedding: &Embedding) -> Maps {
     embedding.switch_maps().iter().map(|(dpid, map)| (dpid.0, Arc::clone(map))).collect()
 }
 
-/// Blue's labels of the paths by the two spines, towards leaf 4, in Mbit/s.
+/// Blue's labels, in Mbit/s, of the links from leaf 3 to the two spines.
 fn left_for_blue(tracker: &Tracker, network: &Network) -> [u64; 2] {
     ["3 port 4", "3 port 5"].map(|from| label(tracker, network, from, BLUE))
 }
 
 #[test]
 fn flows_in_a_virtual_network_use_the_physical_links_of_the_path() {
-    // Red's entries on both leaves, by red's own port numbers, to B.
+    // Red has entries to B on both leaves, with the port numbers of red's network.
     for (spec, outputs) in [(two_switches(), [2, 1]), (big_switch(), [2, 2])] {
         let (mut tracker, mut network, mut embedding) = (tracker(), isolation(), embedding());
         for (dpid, out) in [3, 4].into_iter().zip(outputs) {
@@ -403,7 +408,8 @@ fn flows_in_a_virtual_network_use_the_physical_links_of_the_path() {
         let by_first = if first == port("3 port 4") { [2, 10] } else { [10, 2] };
         assert_eq!(left_for_blue(&tracker, &network), by_first);
 
-        // The link's path fails, and the link moves to the other spine; then no path is left.
+        // The active path fails, and the link uses the path through the other spine. Then this path fails, and no path
+        // is left.
         let mut fail = |at: PortId, tracker: &mut Tracker| {
             let links = network.set_port_up(at, false).unwrap();
             embedding.handle_changes(&network);
@@ -438,7 +444,7 @@ fn vlan_frames_do_not_cross_virtual_links_of_openflow_1_0_switches() {
     }
 }
 
-/// The possible events.
+/// The events of the property test.
 #[derive(Clone, Debug)]
 enum Happening {
     Entry {
@@ -448,7 +454,7 @@ enum Happening {
         priority: u16,
         match_: String,
         out: u16,
-        /// The host whose address is written before the output.
+        /// The entry sets the Ethernet destination to this host before the output.
         as_to: Option<u8>,
     },
     Gone {
@@ -477,7 +483,8 @@ enum Happening {
     Settle,
 }
 
-/// The interfaces of [`vnics`]: some with addresses of both kinds, some with one kind, some without known addresses.
+/// The interfaces of [`vnics`]: some have IPv4 and IPv6 addresses, some only IPv4 or only IPv6, and one has no known
+/// address.
 fn vnics_of_all_kinds() -> [(TenantId, Vec<config::Vnic>); 2] {
     let mut all = vnics();
     for (at, vnic) in all.iter_mut().flat_map(|(_, own)| own).enumerate() {
@@ -526,8 +533,8 @@ fn happening() -> impl Strategy<Value = Happening> {
 }
 
 proptest! {
-    /// For any events in any order: the incremental result equals a new computation, and on every link, for every
-    /// tenant, the label plus the use by others is the capacity.
+    /// After any events in any order, the incremental result equals a new computation. For every tenant and every link
+    /// that is up, the label plus the use by the other tenant is the capacity.
     #[test]
     fn label_and_use_of_other_tenants_add_up_to_the_link_capacity(happenings in proptest::collection::vec(happening(), 1..60)) {
         let configure = |tracker: &mut Tracker| {
@@ -559,7 +566,7 @@ proptest! {
                 }
                 Happening::Network { which } => {
                     let wanted = [None, Some(two_switches()), Some(big_switch())][usize::from(which)].take();
-                    // Without a path the request is refused.
+                    // The embedding refuses a network without a path.
                     let wanted = wanted.into_iter().map(|spec| (RED, spec)).collect();
                     let _ = embedding.apply(&network, &wanted);
                     tracker.handle_maps(maps(&embedding));
@@ -592,7 +599,8 @@ proptest! {
                         for tenant in [RED, BLUE] {
                             let used = |all: &Tracker| all.usage().of(id, tenant);
                             prop_assert_eq!(used(&tracker), used(&anew), "on {} of {:?}", id, tenant);
-                            // Each pair counts once per link: at most red's 16 and blue's 24 in total, by any paths.
+                            // Each pair counts once per link, on any paths. Without measured rates, red has at most 16
+                            // Mbit/s and blue 24 Mbit/s.
                             let bought = if tenant == RED { mbit(16) } else { mbit(24) };
                             prop_assert!(measured.values().any(Option::is_some) || used(&tracker) <= bought);
                             let other = if tenant == RED { BLUE } else { RED };

@@ -1,9 +1,9 @@
-//! IPv4 and IPv6 together, packets whose addresses change, and the data that the tracker keeps for them.
+//! Tests of flows with IPv4 and IPv6, of packets whose addresses are rewritten, and of the data that the tracker keeps.
 
 use super::*;
 use crate::topology::trace::Traced;
 
-/// A tracker with red's A and B, with these addresses.
+/// A tracker with red's interfaces A and B, which have these addresses.
 fn red(a: &[&str], b: &[&str]) -> Tracker {
     let both = [("3 port 1", 1, a), ("4 port 1", 2, b)].map(|(at, last, addresses)| {
         let ip = addresses.iter().map(|address| address.parse().unwrap()).collect();
@@ -14,7 +14,7 @@ fn red(a: &[&str], b: &[&str]) -> Tracker {
     tracker
 }
 
-/// Red's entries from leaf 3 to B: the match, and the spine of the path.
+/// Adds red's entries from leaf 3 to B. Each entry is given as a match and the spine of the path.
 fn by(tracker: &mut Tracker, entries: &[(&str, u16)]) {
     for (number, (match_, spine)) in (1..).zip(entries) {
         for (dpid, port) in [(3, 3 + spine), (u64::from(*spine), 2), (4, 1)] {
@@ -28,7 +28,7 @@ fn a_pair_of_interfaces_counts_once_per_link_for_ipv4_and_ipv6() {
     const BOTH: &[&str] = &["10.0.0.1", "fd00::1"];
     const PEER: &[&str] = &["10.0.0.2", "fd00::2"];
     let network = isolation();
-    // Blue's labels by the two spines, and the number of followed flows.
+    // Checks blue's labels through the two spines, and the number of tracked flows.
     let check = |ends: [&[&str]; 2], entries: &[(&str, u16)], left: [u64; 2], flows: usize| {
         let mut tracker = red(ends[0], ends[1]);
         by(&mut tracker, entries);
@@ -38,28 +38,29 @@ fn a_pair_of_interfaces_counts_once_per_link_for_ipv4_and_ipv6() {
     };
     let v4 = "ip,nw_src=10.0.0.1,nw_dst=10.0.0.2";
     let v6 = "ipv6,ipv6_src=fd00::1,ipv6_dst=fd00::2";
-    // OpenFlow 1.0 has no field of IPv6 but the Ethernet type.
+    // OpenFlow 1.0 matches no IPv6 addresses, only the Ethernet type.
     let stations = "dl_src=02:00:00:00:00:01,dl_dst=02:00:00:00:00:02";
     let v6_of_1_0 = format!("dl_type=0x86dd,{stations}");
     check([BOTH, PEER], &[(v6, 1)], [2, 10], 1);
     check([BOTH, PEER], &[(&v6_of_1_0, 1)], [2, 10], 1);
-    // On the same path the pair counts once, on different paths once on each.
+    // A pair with two flows counts once on a common path, and once on each of two different paths.
     check([BOTH, PEER], &[(stations, 1)], [2, 10], 1);
     check([BOTH, PEER], &[(v4, 1), (v6, 1)], [2, 10], 2);
     check([BOTH, PEER], &[(v4, 1), (v6, 2)], [2, 2], 2);
     check([BOTH, PEER], &[(v4, 1), (&v6_of_1_0, 2)], [2, 2], 2);
-    // Several entries for packets of one kind share the rate, as without the other kind.
+    // Several entries for IPv4 share the rate, with and without entries for IPv6.
     let web = "tcp,nw_src=10.0.0.1,nw_dst=10.0.0.2,tp_dst=80";
     let rest = "udp,nw_src=10.0.0.1,nw_dst=10.0.0.2";
     check([BOTH, PEER], &[(web, 1), (rest, 2)], [6, 6], 2);
     check([BOTH, PEER], &[(web, 1), (rest, 2), (v6, 1)], [2, 6], 3);
-    // Only kinds that both interfaces have count; all kinds if the addresses of one or both are unknown.
+    // A flow is tracked if both interfaces have addresses of its IP version. If the addresses of an interface are
+    // unknown, flows of both versions are tracked.
     check([&["10.0.0.1"], PEER], &[(v4, 1), (v6, 2)], [2, 10], 1);
     check([&["10.0.0.1"], &["fd00::2"]], &[(v4, 1), (v6, 2), (stations, 2)], [10, 10], 0);
     check([&[], PEER], &[(v4, 1), (v6, 2)], [2, 2], 2);
     check([&[], &[]], &[(stations, 1)], [2, 10], 1);
     check([&[], &[]], &[(&v6_of_1_0, 2)], [10, 2], 1);
-    // Each of several addresses is followed.
+    // With several addresses of one version, the flows of each address are tracked.
     let local = "ipv6,ipv6_src=fe80::1,ipv6_dst=fe80::2";
     let ends: [&[&str]; 2] = [&["fd00::1", "fe80::1"], &["fd00::2", "fe80::2"]];
     check(ends, &[(v6, 1), (local, 2)], [2, 2], 2);
@@ -73,7 +74,7 @@ fn a_measured_rate_counts_once_per_link_for_ipv4_and_ipv6() {
     tracker.handle_sent(RED, mac(1), Some(sends(&[(2, 3_000)])));
     settle(&mut tracker, &network);
     assert_eq!(left_for_blue(&tracker, &network), [7, 7]);
-    // The entries of one kind are removed.
+    // The entries for IPv6 are removed.
     for dpid in [3, 2, 4] {
         change(&mut tracker, dpid, RED, 2, None);
     }
@@ -108,7 +109,7 @@ fn a_link_counts_the_largest_share_of_the_packet_kinds() {
         arrives: is_whole,
         is_meant: true,
     };
-    // The parts of 12 Mbit/s that links count.
+    // Checks the part of 12 Mbit/s that each link counts.
     let check = |traces: &[Vec<Traced>], counts: (usize, usize), links: &[(LinkId, u64)]| {
         let spread = Spread::new(traces);
         let mut found = BTreeMap::new();
@@ -140,13 +141,13 @@ fn pairs_without_flows_are_not_kept() {
     let mut tracker = Tracker::default();
     tracker.configure([(RED, vnics.as_slice())].into_iter());
     for dpid in 1..=4 {
-        // As with most controllers at the start: packets without another entry go to the controller.
+        // Packets that match no other entry are sent to the controller, as with most controllers at the start.
         change(&mut tracker, dpid, RED, 1, entry(0, "", send_to(0xfffd)));
     }
     lead(&mut tracker, RED, (1, 61), 1, 1);
     lead(&mut tracker, RED, (2, 62), 2, 1);
-    // This flow does not reach its receiver, and no entry names the receiver, so its path does not count; with an entry
-    // that names the receiver, its path counts.
+    // This flow reaches no receiver, and no entry names the receiver, so the flow is not counted. The entries added
+    // below name a receiver, and the flow is counted then.
     change(&mut tracker, 3, RED, 5, entry(5, "dl_src=02:00:00:00:00:03", send_to(4)));
     settle(&mut tracker, &network);
     assert_eq!(tracker.counts(), (2, 0));
@@ -155,7 +156,7 @@ fn pairs_without_flows_are_not_kept() {
     change(&mut tracker, 4, RED, 5, entry(5, "ip,nw_dst=10.0.0.70", send_to(1)));
     settle(&mut tracker, &network);
     assert_eq!(tracker.counts(), (3, 0));
-    // Without entries no flows are left.
+    // After all switches have disconnected, no flows are left.
     for dpid in 1..=4 {
         tracker.handle_switch_gone(Dpid(dpid));
     }
@@ -167,8 +168,8 @@ fn pairs_without_flows_are_not_kept() {
 #[test]
 fn packets_with_rewritten_addresses_are_tracked_by_the_new_addresses() {
     let (mut tracker, network) = (tracker(), isolation());
-    // The packets from blue's C to D have F's address after leaf 3; on leaf 4 they match F's entry, which is added
-    // last.
+    // Leaf 3 rewrites the destination of the packets from C to D to the address of F. On leaf 4 the packets match the
+    // entry for F, which is added last.
     let mut actions = ListBuf::<v10::Action<'_>>::new();
     actions.push(v10::Action::SetNwDst(0x0a00_0006));
     actions.push(v10::Action::Output { port: v10::PortNo(4), max_len: 0 });
