@@ -1,5 +1,5 @@
-//! Tests of entries without rules on a switch: their link has no path, or no packet can match them. The tenant sees
-//! such entries as it sees all others.
+//! Tests of entries without rules on the switch. An entry has no rules if its link has no path, or if no packet can
+//! match the entry. The tenant sees such an entry like any other entry.
 
 use crate::support::networks::{big_networks, two_networks};
 use crate::support::*;
@@ -9,8 +9,8 @@ use std::sync::Arc;
 const RED: usize = 0;
 const LINK: [(u64, u32); 2] = [(1, 10), (2, 10)];
 
-/// The messages that red gets from its first switch on the testbed, and from its own switch beside the testbed: those since
-/// the last call, and the reply.
+/// Red sends a request to its first switch on the testbed and in the reference network. Returns the messages since the
+/// last call and the reply, which must be equal on both.
 fn messages_of_both(testbed: &mut Testbed, words: &str) -> Vec<String> {
     let mut received: Vec<String> =
         testbed.take_received().into_iter().map(|(.., words)| words).collect();
@@ -31,8 +31,8 @@ fn testbed(version: Version) -> Testbed {
     testbed
 }
 
-/// Entries for a link without a path, for a VLAN that is not declared at a link, and entries above the rule that drops
-/// the packets of a closed port.
+/// An entry for a link without a path, an entry for a VLAN on this link, and an entry with the highest priority at a
+/// closed port.
 const UNPLACED: [&str; 3] =
     ["prio=5 match=in_port=10", "prio=6 match=in_port=10,dl_vlan=9", "prio=65535 match=in_port=1"];
 
@@ -87,8 +87,8 @@ fn entries_without_rules_and_without_timeouts_stay() {
     }
 }
 
-/// A modification does not lengthen the timeouts. An entry that is added again, or after the other one, has its full
-/// timeouts.
+/// An ADD of the same entry starts the timeouts again, also after a deletion. A MODIFY does not start the timeouts
+/// again.
 #[test]
 fn timeouts_of_an_entry_without_rules_restart_when_the_entry_is_added_again() {
     let rule = "flow add match=in_port=10 prio=5 idle=4 flags=rem cookie=7 actions=output:2";
@@ -117,10 +117,10 @@ fn timeouts_of_an_entry_without_rules_restart_when_the_entry_is_added_again() {
     }
 }
 
-/// The hard timeout runs whether the entries have rules or not.
+/// The hard timeout runs whether the entry has rules or not.
 #[test]
 fn the_hard_timeout_continues_while_the_link_of_the_entry_has_no_path() {
-    // The time that is left of a timeout is rounded up to seconds.
+    // The remaining time of a timeout is rounded up to whole seconds.
     both_versions(two_networks()).play(
         "
         red@1> flow add match=in_port=10 prio=5 hard=8 flags=rem actions=output:2
@@ -191,7 +191,8 @@ fn an_entry_of_a_big_switch_stays_while_one_member_receives_packets() {
     }
 }
 
-/// Weir examines such entries again and again until a change of all of them is confirmed, which may take long.
+/// The switch does not confirm the change of the entries. Weir examines the expired entries repeatedly until the
+/// confirmation.
 #[test]
 fn many_expired_entries_in_an_unconfirmed_change_use_little_processor_time() {
     let mut setup = Setup::new(Version::V1_0, "red own=1+2: -");
@@ -213,11 +214,11 @@ fn many_expired_entries_in_an_unconfirmed_change_use_little_processor_time() {
     let began = worked();
     world.advance(4_000_000_000);
     let took = worked() - began;
-    // As it is, a tenth of a second; it would be three if each were looked for in the change.
+    // The measured time is a tenth of a second. A search in the change for each entry needs three seconds.
     assert!(took < 1_000_000_000, "{took} ns");
 }
 
-/// Nanoseconds that this thread has had a processor, without the time of other threads.
+/// The processor time of this thread in nanoseconds, without the time of other threads.
 fn worked() -> u64 {
     let schedstat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     schedstat.split(' ').next().and_then(|first| first.parse().ok()).unwrap()

@@ -6,7 +6,7 @@ use crate::support::*;
 use hypervisor::StoreKey;
 use hypervisor::store::Kind;
 
-/// The packet's VLAN tag: its name, and what a match says of it.
+/// The VLAN tags of the packet: the prefix of the packet's name in the test, and the match fields for the tag.
 const TAGS: [(&str, &str); 2] = [("", "dl_vlan=0xffff"), ("vlan5:", "dl_vlan=5,dl_vlan_pcp=0")];
 
 const ONE_FRAME: &str = "10.1.0.1>10.0.0.2 dl_src=02:00:00:00:00:01 dl_dst=02:00:00:00:00:02";
@@ -15,13 +15,14 @@ fn wire(tag: &str) -> Vec<u8> {
     packet(&format!("{tag}{ONE_FRAME}"))
 }
 
-/// The tenant's switch in a network behaves as a switch of its own.
+/// The tenant's virtual switch and a switch of the tenant's own have the same results.
 #[test]
 fn an_entry_without_wildcards_has_the_highest_priority_in_a_network() {
     for (name, tag) in TAGS {
         let exact = format!("full=1 match=in_port=1,{tag},{ONE_PACKET}");
         let packet = format!("red@1:1> {name}{ONE_FRAME}");
-        // Of one priority, so one entry. It has the highest, so that others do not overlap with it.
+        // Each ADD of the exact match replaces the same entry, because the entry has the highest priority, whatever the
+        // request says. The entry overlaps only with other entries of the highest priority.
         Testbed::new(Version::V1_0, two_networks()).play(&format!(
             "
             red@1> flow add prio=1 flags=rem cookie=1 {exact} actions=output:2
@@ -76,7 +77,7 @@ fn an_entry_without_wildcards_stays_when_the_switch_reconnects() {
     }
 }
 
-/// Earlier versions stored the priority that the tenant wrote.
+/// Earlier versions of Weir stored the priority of the request.
 #[test]
 fn stored_entries_without_wildcards_get_the_highest_priority() {
     for (_, tag) in TAGS {
@@ -88,7 +89,8 @@ fn stored_entries_without_wildcards_get_the_highest_priority() {
         let before = world.switch_entries();
         let key = *world.store.keys().next().unwrap();
         world.store.get_mut(&key).unwrap()[2..4].copy_from_slice(&5u16.to_be_bytes());
-        // And of several, which the switch held as one.
+        // A second stored entry has the same match, and the switch holds one rule for both entries. Weir keeps one
+        // entry.
         let (tenant, second) = (world.tenant("red"), world.store[&key].clone());
         world.store.insert(StoreKey::new(tenant, Kind::Flow, 77), second);
         world.reconnect();
@@ -129,8 +131,8 @@ const BY_PORT: &str = "
     blue: in_port=3
 ";
 
-/// In a slice, Weir adds the port to the match. The rule then has no wildcards, so it is above the entries that the
-/// tenant has above it.
+/// In a slice, Weir adds the ingress port to the match. Then the rule has no wildcards and the highest priority. So
+/// packets match this rule before the rule of an entry with a higher priority of the tenant's.
 #[test]
 fn a_slice_entry_with_a_rule_without_wildcards_has_the_highest_priority() {
     let mut world = World::new(Setup::new(Version::V1_0, BY_PORT));

@@ -16,7 +16,7 @@ enum Load {
 impl Load {
     fn words(self, n: u64, tenant: u16) -> String {
         match self {
-            // A port each, so that no answer is shared.
+            // Requests for different ports cannot share a reply.
             Load::PortStats => format!("stats port port={}", n % 60 + 1),
             Load::PacketOut => {
                 format!("out actions=output:{tenant} data=10.{tenant}.0.1>10.9.0.1")
@@ -35,21 +35,21 @@ struct Measured {
     longest_queue: usize,
 }
 
-/// A light tenant's load, and the switch.
+/// The load of the light tenant, and the properties of the switch.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     version: Version,
     load: Load,
-    /// How long messages are on their way to the switch, ns.
+    /// The delay of messages to the switch, in ns.
     delay: u64,
-    /// Requests that the light tenant sends together.
+    /// The number of requests that the light tenant sends at once.
     burst: u64,
-    /// Tokens of the switch; 0 for a switch that works on one message at a time.
+    /// The number of tokens in the switch's bucket; 0 for a switch that handles one message at a time.
     bucket: u32,
 }
 
-/// Two seconds of the light tenant's requests, some of them together, beside a neighbour or alone. The first half
-/// second warms up.
+/// Measures the light tenant's requests for two seconds. The neighbour sends `neighbour_rate` requests per second; with
+/// rate 0 the light tenant is alone. The first half second is a warm-up and is not measured.
 fn measure(case: Case, neighbour_rate: u64) -> Measured {
     let Case { version, load, delay, burst, bucket } = case;
     let mut setup = Setup::new(
@@ -71,7 +71,7 @@ fn measure(case: Case, neighbour_rate: u64) -> Measured {
     let mut answered = 0;
     let mut longest_queue = 0;
     let (mut next_light, mut next_heavy) = (begin, begin);
-    // Not in step with the service time.
+    // The period is not a multiple of the service time.
     let period = burst * (SECOND / 1_000 + 7_919);
     let interval = SECOND.checked_div(neighbour_rate).unwrap_or(u64::MAX);
     while world.now < end {
@@ -125,7 +125,8 @@ fn measure(case: Case, neighbour_rate: u64) -> Measured {
     }
 }
 
-/// `more` is the longest time by which the light tenant's p50 may exceed p50 alone.
+/// Compares the light tenant beside a flood with the light tenant alone. `more` is the largest permitted increase of
+/// p50, in ns.
 fn check(case: Case, more: u64) {
     let alone = measure(case, 0);
     let beside = measure(case, 16_000);
@@ -142,14 +143,15 @@ fn check(case: Case, more: u64) {
     assert!(beside.p50 <= alone.p50 + more, "{measured}");
     assert!(beside.p99 <= alone.p99 + 8 * SERVICE, "{measured}");
     assert!(beside.busy >= 0.9, "{measured}");
-    // If the switch answers no message, every third message is a barrier of Weir's own.
+    // If the switch sends no reply to the messages, every third message to the switch is a barrier of Weir's own.
     assert!(beside.neighbour >= 4_000, "{measured}");
     assert!(beside.longest_queue <= 256, "{measured}");
 }
 
-/// A switch that works on one message at a time, near and far.
+/// Checks a switch that handles one message at a time, with several delays to the switch.
 fn check_served_singly(load: Load, burst: u64) {
-    // Requests that come together wait for Weir's own barriers as well; alone there are none.
+    // Requests in a burst also wait for Weir's own barriers. If the light tenant is alone, Weir sends no barriers of
+    // its own.
     let more = if burst == 1 { 3 } else { 6 };
     for (version, delay) in
         VERSIONS.into_iter().flat_map(|v| [0, 30_000, 60_000, 100_000].map(|delay| (v, delay)))
@@ -158,8 +160,8 @@ fn check_served_singly(load: Load, burst: u64) {
     }
 }
 
-/// A switch with a bucket of 17 tokens, which fills at 8,000 per second. If the limit of messages in flight fitted a
-/// full bucket, the flood would queue at the switch as soon as the bucket is empty.
+/// The switch has a bucket of 17 tokens, which fills at 8,000 tokens per second. If Weir permitted as many messages in
+/// flight as a full bucket has tokens, the flood would queue at the switch as soon as the bucket is empty.
 #[test]
 fn light_tenant_latency_stays_low_beside_a_flood_on_a_token_bucket_switch() {
     for load in [Load::PortStats, Load::PacketOut, Load::Barrier] {
@@ -184,7 +186,8 @@ fn barrier_latency_of_a_light_tenant_stays_low_beside_a_flood() {
     check_served_singly(Load::Barrier, 1);
 }
 
-/// Requests that arrive together, for instance after the tenant or the machine has paused for some milliseconds.
+/// The light tenant sends bursts of 8 requests, for instance after the tenant or the machine has paused for some
+/// milliseconds.
 #[test]
 fn burst_latency_of_a_light_tenant_stays_low_beside_a_flood() {
     for load in [Load::PortStats, Load::PacketOut] {
@@ -212,7 +215,7 @@ fn packet_outs_are_sent_by_tenant_weight_and_back_pressure_loses_no_message() {
             }
         }
         let left = |world: &World, port| world.left.iter().filter(|l| l.port == port).count();
-        // What the first one sent while it was alone.
+        // The start is not measured, because at the start only the first tenant sends.
         world.advance(SECOND / 10);
         let [one, three] = [1, 2].map(|port| left(&world, port));
         world.advance(SECOND);

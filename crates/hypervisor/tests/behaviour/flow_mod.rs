@@ -116,7 +116,7 @@ fn wildcard_entries_of_many_tenants_need_one_rule_each() {
             world.say(seat, 2, "flow add match=ip actions=output:3 prio=2");
             assert_eq!(world.heard(seat), [""; 0]);
         }
-        // FlowVisor made 800 of them.
+        // FlowVisor installs 800 rules for these entries.
         assert_eq!(world.tenant_flows().len(), 40);
         assert_eq!(world.south_types().iter().filter(|type_| **type_ == 14).count(), 40);
     }
@@ -289,7 +289,8 @@ fn an_entry_with_a_refused_rule_is_removed_with_one_error() {
     for version in VERSIONS {
         let mut world = World::new(Setup::new(version, RULES));
         let red = world.connect("red");
-        // The second addition is refused: on 1.0 the second rule of one entry.
+        // On 1.0 the switch refuses the second rule of the entry. On 1.3 the entry has one rule, which the switch
+        // refuses.
         let refusal = match version {
             Version::V1_0 => 2,
             _ => 1,

@@ -1,5 +1,5 @@
-//! Tests of groups in tenants' networks with a hairpin port: two links of the tenant use one physical port. Such a
-//! group has several instances on the switch. `networks` has the property with random groups, `groups_restarted` tests
+//! Tests of groups in tenants' networks with a hairpin port: two links of the tenant use one physical port. A group
+//! that uses such a port has several instances on the switch. `courses` tests random groups, `groups_restarted` tests
 //! restarts and `groups_agree` tests refusals.
 
 use crate::support::hairpin::{BLUE, all_same, testbed, without_eleven};
@@ -16,7 +16,7 @@ fn every_group_type_forwards_between_two_links_on_one_physical_port() {
         ("indirect", "output:11"),
         ("indirect", "in_port"),
         ("ff", "11@output:11|10@output:10|1@output:1"),
-        // What one set cannot say goes on in another group.
+        // Weir adds egress groups for these buckets, because one action set cannot express a whole bucket.
         ("all", "push_vlan:8100,mod_vlan_vid:7,output:10|strip_vlan,output:11|output:1"),
         ("all", "mod_nw_dst:10.0.0.2,flood|drop|mod_vlan_vid:6,in_port"),
         ("select", "1*push_vlan:8100,mod_vlan_vid:7,flood|2*all|1*mod_vlan_pcp:3,output:11"),
@@ -28,7 +28,7 @@ fn every_group_type_forwards_between_two_links_on_one_physical_port() {
         both_say(&mut testbed, BLUE, 1, &format!("group add id=1 type={kind} buckets={buckets}"));
         both_say(&mut testbed, BLUE, 1, "flow add prio=5 actions=group:1 cookie=9");
         assert!(all_same(&mut testbed) > 0, "{kind} {buckets}");
-        // All copies are one group to the tenant, and what is written several times is one entry.
+        // The tenant sees all instances of a group as one group, and all rules of an entry as one entry.
         for question in ["stats group", "stats group_desc", "stats flow", "stats flow out_group=1"]
         {
             let received = testbed.say(BLUE, 1, question);
@@ -49,13 +49,14 @@ fn only_groups_that_use_a_hairpin_port_have_several_instances() {
     let mut testbed = testbed();
     for (words, groups) in [
         ("group add id=1 type=all buckets=output:1|controller", 1),
-        // One for packets by 10, one for those by 11, and one for all others.
+        // Group 2 has an instance for packets from port 10, one for packets from port 11, and one for all other
+        // packets.
         ("group add id=2 type=all buckets=output:10|output:1", 4),
-        // From each port it is another, from which it comes.
+        // For each ingress port, IN_PORT is a different port. So group 3 has four instances.
         ("group add id=3 type=indirect buckets=in_port", 8),
         ("group add id=4 type=indirect buckets=group:1", 9),
         ("group add id=5 type=indirect buckets=group:4", 10),
-        // What names it gets copies too, over however many.
+        // Groups that use group 1 also get several instances: group 4 uses group 1 directly, group 5 through group 4.
         ("group modify id=1 type=all buckets=output:11", 16),
         ("group modify id=1 type=all buckets=output:1", 10),
         ("group modify id=4 type=indirect buckets=group:3", 16),
@@ -68,8 +69,8 @@ fn only_groups_that_use_a_hairpin_port_have_several_instances() {
     }
 }
 
-/// Entries that use a group, directly or through another group, follow when the group gets more instances or needs
-/// fewer.
+/// When a group gets more or fewer instances, Weir updates all entries that use the group, directly or through another
+/// group.
 #[test]
 fn entries_are_updated_when_a_modified_group_needs_other_instances() {
     let mut testbed = testbed();
@@ -91,11 +92,12 @@ fn entries_are_updated_when_a_modified_group_needs_other_instances() {
         both_say(&mut testbed, BLUE, 1, &words);
         all_same(&mut testbed);
         assert_eq!(testbed.entries(1) == entries, buckets == "output:1", "{buckets}");
-        // Also what was counted before.
+        // The flow statistics still include the packets from before the change.
         let flows = testbed.say(BLUE, 1, "stats flow");
         assert_eq!(flows, testbed.say_beside(BLUE, 1, "stats flow"), "{buckets}");
     }
-    // With a group go the entries that use it, each with one FLOW_REMOVED. A group that other groups name does not go.
+    // The deletion of a group deletes the entries that use the group, each with one FLOW_REMOVED. A group that other
+    // groups use is not deleted.
     both_say(&mut testbed, BLUE, 1, "flow modify match=ip,nw_src=10.0.0.0 actions=group:1");
     both_say(&mut testbed, BLUE, 1, "group modify id=1 type=all buckets=output:10|output:11");
     both_say(
@@ -125,7 +127,8 @@ fn a_packet_out_uses_the_group_instance_for_the_in_port() {
     );
 }
 
-/// Also where the whole action set is carried out at once, and where a group has several instances on the switch.
+/// Such an entry is refused also if the group is in the action set, and if the group has several instances on the
+/// switch.
 #[test]
 fn an_entry_that_names_a_group_twice_is_refused() {
     let mut testbed = testbed();
@@ -157,8 +160,9 @@ fn loops_of_groups_are_refused() {
     );
 }
 
-/// An entry that needs one rule per ingress port may have the same rule as an entry that matches on the port. A switch
-/// may use either, so Weir accepts both. When the first entry ends, the other entry owns the rule.
+/// An entry with one rule for each ingress port may need the same rule as an entry that matches on the port. A switch
+/// may use either entry for a packet, so Weir accepts both entries. When the first entry ends, the other entry owns the
+/// rule.
 #[test]
 fn two_entries_with_an_equal_rule_are_both_accepted() {
     for last in ["flow add prio=5 actions=output:11", "flow add prio=5 actions=group:1"] {
@@ -192,7 +196,7 @@ fn a_group_change_is_undone_when_the_switch_refuses_one_message_of_the_change() 
     }
 }
 
-/// The switch refuses one of the messages of a change. Returns whether the change has that many messages.
+/// The switch refuses the message with number `nth` of a change. Returns whether the change has so many messages.
 fn refuse_one(words: &str, nth: u32) -> bool {
     let mut testbed = testbed();
     for words in [
@@ -244,19 +248,19 @@ fn group_instances_are_added_and_removed_together_with_the_hairpin_port() {
         without_eleven(&mut testbed, true);
         assert_eq!(testbed.groups(1), 2);
         assert!(testbed.entries(1).len() < entries);
-        // By the other link it goes on.
+        // The group still forwards packets over the link at port 10.
         let frame = packet("10.0.0.0>10.0.0.9");
         assert_eq!(testbed.send(BLUE, 1, 1, &frame).delivered, [(BLUE, 2, 1, frame.clone())]);
         let back = testbed.send(BLUE, 2, 1, &frame).delivered;
         assert!(back.contains(&(BLUE, 1, 1, frame.clone())), "{back:?}");
         without_eleven(&mut testbed, false);
         assert_eq!((testbed.groups(1), testbed.entries(1).len()), (groups, entries));
-        // A group that is written again counts from zero, here and there.
+        // With the hairpin port, packets are again forwarded as in the reference network.
         all_same(&mut testbed);
     }
     let flows = testbed.say(BLUE, 1, "stats flow");
     assert!(flows[0].contains("group:1") && flows[0].contains("group:2"), "{flows:?}");
-    // What is configured of a port is in all copies.
+    // A PORT_MOD applies to all instances of the groups that output to the port.
     for bits in [1, 0, 0x20, 0] {
         let words = format!("port_mod port=10 config={bits} mask=0x21");
         assert_eq!(testbed.say(BLUE, 1, &words), testbed.say_beside(BLUE, 1, &words));
@@ -275,7 +279,6 @@ fn the_reference_count_of_a_group_counts_the_tenants_own_references() {
     assert_eq!(testbed.references(BLUE, 1), [(1, 3), (2, 0)]);
 }
 
-/// On a big switch each member has its own instances of a group.
 #[test]
 fn each_member_of_a_big_switch_has_its_own_group_instances() {
     Testbed::new(Version::V1_3, networks::big_networks()).play(

@@ -1,5 +1,5 @@
-//! Properties of groups, of entries that use groups, and of ports. After random requests, refusals and port changes,
-//! the virtual tables, the switch and the store agree. Sequences that failed once are kept here as named cases.
+//! Tests of groups, of entries that use groups, and of ports. After random requests, refusals and changes of the map,
+//! the virtual tables, the switch and the store agree. Named cases are sequences that failed in earlier random tests.
 
 use crate::support::hairpin::{hairpin_map, map_without_hairpin, policy_on};
 use crate::support::shared_ports::{host, plan};
@@ -18,7 +18,7 @@ enum Step {
     Crowded(bool),
 }
 
-/// Steps of tenants whose links end at one physical port.
+/// Random steps of tenants with several links at one physical port.
 fn step() -> impl Strategy<Value = Step> {
     let output = prop::sample::select(vec![
         "output:1",
@@ -61,7 +61,8 @@ fn step() -> impl Strategy<Value = Step> {
     let flow = (any::<bool>(), what, match_, actions).prop_map(|(blue, what, match_, actions)| {
         Step::Say(blue, format!("flow {what} match={match_} actions={actions}"))
     });
-    // Several on the switch, by whether a group is in the set.
+    // An entry of table 1 has several rules on the switch: for packets with a group in the action set, and for packets
+    // without.
     let actions = prop::sample::select(vec![
         "write=output:10",
         "write=in_port;goto=2",
@@ -84,7 +85,8 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Steps of tenants with shared ports. Some rules do not name their destination.
+/// Random steps of tenants with shared edge ports. Some entries have no destination address, neither in the match nor
+/// in the actions.
 fn sharing_step() -> impl Strategy<Value = Step> {
     let output = prop::sample::select(vec![
         "output:1",
@@ -148,7 +150,8 @@ fn sharing_step() -> impl Strategy<Value = Step> {
         "clear;mod_dl_dst:02.00.00.00.10.02,flood",
     ]);
     let match_ = prop::sample::select(vec!["", "dl_dst=02:00:00:00:10:01", "arp"]);
-    // Some are hundreds on the switch: a slow one cannot bring them back each second.
+    // Some entries have hundreds of rules. A slow switch cannot install so many rules again each second, so the idle
+    // timeout is longer.
     let time = prop::sample::select(vec!["", "", "", " idle=5"]);
     let later = (any::<bool>(), what, match_, actions, time).prop_map(
         |(blue, what, match_, actions, time)| {
@@ -166,14 +169,16 @@ fn sharing_step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The maps between which the courses change: one with several links on one port of the switch, and one without.
+/// The two maps between which a sequence of steps changes. The first map has more links or hosts at ports of the switch
+/// than the second map.
 type Maps = fn() -> [SwitchMap; 2];
 
 fn linked() -> [SwitchMap; 2] {
     [hairpin_map(), map_without_hairpin()]
 }
 
-/// With one host and one port more, or fewer.
+/// Two maps with shared edge ports: one with an additional host at an additional port, and one without one of the
+/// hosts.
 fn sharing() -> [SwitchMap; 2] {
     let plan = |tenant, is_crowded: bool| {
         let mut plan = plan(tenant);
@@ -188,8 +193,8 @@ fn sharing() -> [SwitchMap; 2] {
     [true, false].map(map)
 }
 
-/// The courses are the same in each run, unless the environment asks for others: `PROPTEST_CASES=20000
-/// PROPTEST_RNG_SEED=7`.
+/// The random sequences are the same in each run, unless the environment sets other values, for example
+/// `PROPTEST_CASES=20000` and `PROPTEST_RNG_SEED=7`.
 fn configs() -> Vec<ProptestConfig> {
     let default = || ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
     let seeded =
@@ -200,14 +205,14 @@ fn configs() -> Vec<ProptestConfig> {
     }
 }
 
-/// After any changes, refusals and port events, the switch holds the rules and groups of the tables when no message is
-/// in flight, in each form. Each group number belongs to one group. A new connection changes nothing.
+/// After random requests, refusals and changes of the map, a new connection of the switch changes no group, no rule and
+/// no entry. After all deletions, the switch has no group and the store is empty.
 #[test]
 fn tables_switch_and_store_agree_on_groups_when_no_message_is_in_flight() {
     all_agree(linked, step);
 }
 
-/// Also where groups have forms for hosts.
+/// On shared edge ports, a group has further instances for hosts.
 #[test]
 fn tables_switch_and_store_agree_on_groups_with_shared_edge_ports() {
     all_agree(sharing, sharing_step);
@@ -222,97 +227,102 @@ fn all_agree<S: Strategy<Value = Step>>(maps: Maps, step: fn() -> S) {
     }
 }
 
-/// Courses that random tests have found, with requests of one tenant or of the other one.
+/// Sequences that failed in random tests. Each sequence runs twice, the second time with exchanged tenants.
 #[test]
 fn tables_switch_and_store_agree_after_sequences_that_failed_before() {
     for course in [
-        // The switch says that rules are gone of an entry that was given up and stands again meanwhile.
+        // The switch reports the removal of rules of an entry that Weir has given up, and that Weir has restored
+        // meanwhile.
         "flow add match=arp prio=7 actions=output:10; group add id=1 buckets=output:10; refuse 4; \
          flow add match=arp prio=7 actions=write=group:1; wait 4",
-        // The same of rules that went with a group, when others stand for the entry.
+        // The switch reports the removal of rules that were removed with a group. Meanwhile the entry has other rules.
         "group add id=1 buckets=output:1; group modify id=1 buckets=output:10; \
          flow add match=ip prio=5 actions=group:1; group delete id=all buckets=; \
          group add id=1 buckets=output:1; refuse 8; wait 8",
-        // A change is refused of an entry that has been given up.
+        // The switch refuses a change of an entry that Weir has given up.
         "group add id=2 buckets=in_port; flow add match=ip,in_port=10 prio=6 actions=output:10; \
          flow modify match=ip prio=5 actions=group:2; refuse 4; wait 4",
-        // An entry would come back whose group has been deleted since.
+        // Weir restores an entry after a refusal, but the entry's group has been deleted meanwhile.
         "group add id=2 buckets=in_port; flow add match=ip prio=5 actions=group:2; wait 7; refuse 1; \
          flow add match=ip prio=5 actions=output:10; group delete id=2 buckets=; wait 5",
-        // An entry has gone with its group, and the change by which it had come to use that is refused.
+        // The deletion of a group removes an entry. Then the switch refuses the change that made the entry use the
+        // group.
         "group add id=1 buckets=in_port; flow add match=ip,in_port=10 prio=6 actions=output:10; \
          flow add match=ip,in_port=10 prio=6 actions=group:1; wait 4; group delete id=1 buckets=; \
          refuse 2; wait 2",
-        // A group gets a form back, and the groups and entries that name it are written again.
+        // A group gets an instance back after a refusal. Weir sends the groups and entries that use the group again.
         "group add id=3 buckets=in_port; group modify id=3 buckets=output:10; refuse 5; \
          group add id=1 buckets=in_port|group:3; wait 5",
-        // An entry is refused that has got other rules with its group.
+        // The switch refuses an entry that has got other rules by a change of its group.
         "group add id=3 buckets=drop; flow add match=ip prio=5 actions=write=in_port;goto=1; \
          flow add match=arp prio=7 actions=group:3; group modify id=3 buckets=in_port; refuse 9; \
          wait 10",
-        // What has not come to the switch cannot be modified back.
+        // A MODIFY cannot restore a rule that has not reached the switch.
         "flow add match=ip prio=5 actions=write=output:10;goto=1; other group add id=1 buckets=output:1; \
          flow add match=ip prio=5 actions=write=in_port;goto=1; \
          flow add match=ip prio=5 actions=write=output:10;goto=1; refuse 3; wait 3",
-        // A rule goes with a group that it no longer uses, when it is about to come again.
+        // The deletion of a group removes a rule that no longer uses the group, just before Weir installs the rule
+        // again.
         "other flow modify match=ip prio=5 actions=write=output:10;goto=1; \
          flow add match=arp prio=7 actions=write=in_port;goto=1; group add id=1 buckets=output:10; \
          other group add id=1 buckets=in_port; group add id=2 buckets=output:10; refuse 4; \
          flow add match=arp prio=7 actions=write=group:1; wait 17; refuse 3; \
          flow add match=arp prio=7 actions=group:1; wait 9; flow add match=arp prio=7 actions=output:1",
-        // The same of a group of Weir's own that is refused, and with it the change that used it.
+        // The same with a group of Weir's own: the switch refuses the group, and so also the change that uses the
+        // group.
         "refuse 3; flow add match=ip,in_port=10 prio=6 actions=output:10; \
          flow add match=ip,in_port=10 prio=6 actions=write=in_port;goto=1; \
          flow add match=arp prio=7 actions=write=in_port;goto=1; wait 3",
         "flow add match=ip,in_port=10 prio=6 actions=output:10; wait 1; \
          flow add match=ip,in_port=10 prio=6 actions=write=output:10;goto=1; refuse 1; \
          flow add match=ip prio=5 actions=write=output:10;goto=1; wait 1",
-        // A number that is being deleted twice is free only after the second time.
+        // A group number with two pending deletions is free only after the second deletion.
         "refuse 1; other group add id=2 buckets=in_port; group add id=1 buckets=output:10; \
          other group add id=3 buckets=group:2; wait 19; other group add id=1 buckets=output:1; \
          refuse 3; wait 5",
-        // Instances that only a refused change had taken have no owner after the deletion.
+        // Only a refused change has used these group instances. After the deletion of the group, the instances have no
+        // owner.
         "refuse 1; flow add match=ip prio=5 actions=write=output:10;goto=1; \
          other group add id=1 buckets=in_port; group add id=3 buckets=strip_vlan,output:10; wait 1; \
          group modify id=3 buckets=output:10; roomy; group delete id=3 buckets=",
-        // A rule that came with a group's new form is refused, and only modified by what comes later.
+        // The switch refuses a rule that was added for a new group instance. Later changes only modify this rule.
         "group add id=1 buckets=output:1; flow add match=arp prio=7 actions=write=group:1; \
          group modify id=1 buckets=flood; flow modify match=arp prio=7 actions=output:10; refuse 4; wait 4",
-        // An entry is to be brought once more whose group is refused meanwhile.
+        // Weir sends an entry again, but the switch meanwhile refuses the entry's group.
         "flow add match=ip,in_port=10 prio=6 actions=write=output:10;goto=1; \
          flow modify match=ip prio=5 actions=output:10; refuse 3; \
          flow add match=ip,in_port=10 prio=6 actions=write=output:10;goto=1; wait 3",
-        // A group that was refused is brought by Weir, and a change of it finds it there.
+        // Weir adds a group again that the switch has refused. A later GROUP_MOD MODIFY finds the group on the switch.
         "refuse 1; group add id=3 buckets=flood; wait 1; roomy; group modify id=3 buckets=output:1",
-        // An entry would come back as it was on another map.
+        // Weir restores an entry after a refusal, but the entry was compiled for an earlier map.
         "group add id=1 buckets=flood; other group add id=2 buckets=in_port; \
          other group add id=1 buckets=in_port; other flow add match=arp prio=7 actions=group:1; \
          group add id=2 buckets=group:1; refuse 2; flow add match=ip prio=5 actions=group:1; \
          flow add match=arp prio=7 actions=output:10; flow add match=arp prio=7 actions=group:1; \
          other flow add match=arp prio=7 actions=output:10; wait 5; roomy",
-        // An entry comes back in rules of which a refused change has brought some, by another way.
+        // Weir restores an entry. A refused change has already installed some of the entry's rules.
         "group add id=1 buckets=flood; wait 2; flow add match=ip prio=5 actions=write=group:1; \
          flow add match=ip prio=5 actions=write=in_port;goto=1; refuse 3; \
          group modify id=1 buckets=in_port; wait 3",
-        // A group goes back to watching one that has gone meanwhile.
+        // Weir restores a group that watches another group, but the watched group no longer exists.
         "group add id=1 buckets=strip_vlan,output:10; group add id=3 buckets=g1@in_port type=ff; \
          group modify id=3 buckets=strip_vlan,output:10; refuse 1; wait 1",
-        // Rules of an entry time out while it is replaced, and are brought by that.
+        // Rules of an entry time out during a replacement. The replacement installs the rules again.
         "flow add match=ip prio=5 table=1 actions=write=in_port;goto=2 idle=1; crowded; refuse 1; \
          other group add id=1 buckets=in_port; flow add match=ip prio=5 table=1 actions=write=output:10",
-        // While it is replaced by one that is refused.
+        // Rules of an entry time out during a replacement that the switch refuses.
         "crowded; flow add match=ip prio=5 table=1 actions=write=in_port;goto=2 idle=1; refuse 8; \
          other flow add match=ip prio=5 actions=write=in_port;goto=1; \
          flow add match=ip prio=5 table=1 actions=write=output:10 idle=1; wait 8",
-        // While it is modified, which is refused.
+        // Rules of an entry time out during a MODIFY that the switch refuses.
         "crowded; flow add match=ip prio=5 table=1 actions=write=in_port;goto=2 idle=1; refuse 8; \
          other flow add match=ip prio=5 actions=write=in_port;goto=1; \
          flow modify match=ip prio=5 table=1 actions=write=output:10; wait 8",
-        // An entry of one rule times out while it is modified with another, of which other rules come.
+        // An entry with one rule times out during a MODIFY of two entries. The other entry gets other rules.
         "crowded; flow add match=ip prio=5 actions=in_port; \
          flow add match=arp prio=7 actions=output:1 idle=1; refuse 12; \
          flow modify match= actions=output:10; wait 12",
-        // The deletion of an egress group that nothing needs is refused.
+        // The switch refuses the deletion of an egress group that no entry or group needs.
         "group add id=1 buckets=flood|group:1; wait 2000; refuse 1; wait 4000",
     ] {
         for is_blue in [true, false] {
@@ -329,7 +339,7 @@ fn tables_switch_and_store_agree_after_sequences_that_failed_before() {
     }
 }
 
-/// Runs a course, then checks.
+/// Runs the steps. Then checks that a reconnect changes nothing, and that all groups and entries can be deleted.
 fn at_rest(maps: Maps, steps: &[Step], slow: bool) -> Result<(), TestCaseError> {
     let per_second = slow.then_some(1_000);
     let [crowded, roomy] = maps();
@@ -345,9 +355,11 @@ fn at_rest(maps: Maps, steps: &[Step], slow: bool) -> Result<(), TestCaseError> 
     for step in steps {
         match step {
             Step::Say(blue, words) => world.say(seats[usize::from(*blue)], 1, words),
-            // One refusal, so that there is a way back: what the switch refuses twice is lost and reported as removed.
+            // The switch refuses only one message. If the switch refuses an entry twice, Weir cannot restore the entry
+            // and reports the entry as removed.
             Step::Refuse(nth) => {
-                // What Weir does for itself is refused to nobody.
+                // Weir first finishes its own messages after the change of the map, because no tenant gets an error for
+                // a refusal of these messages.
                 if std::mem::take(&mut has_moved) {
                     world.advance(1_000_000_000);
                 }
@@ -375,14 +387,14 @@ fn at_rest(maps: Maps, steps: &[Step], slow: bool) -> Result<(), TestCaseError> 
     prop_assert_eq!(world.switch_groups(), groups, "{:?}", received);
     prop_assert_eq!(world.switch_entries(), entries);
     prop_assert_eq!(world.core.tenants().map(|it| it.flows).collect::<Vec<_>>(), flows);
-    // And all of it can go.
+    // All groups and entries can be deleted.
     for name in ["red", "blue"] {
         let seat = world.connect(name);
         world.say(seat, 1, "group delete id=all");
         world.say(seat, 2, "flow delete match=");
     }
     world.advance(5_000_000_000);
-    // Exits go with the network.
+    // Egress groups are deleted with the network.
     world.set_policy(policy("red: -\nblue: -"));
     world.advance(5_000_000_000);
     prop_assert_eq!(world.switch.switch().group_count(), 0);
@@ -390,8 +402,8 @@ fn at_rest(maps: Maps, steps: &[Step], slow: bool) -> Result<(), TestCaseError> 
     Ok(())
 }
 
-/// If the switch has refused a group because it has no room for groups, Weir deletes an egress group at once. The
-/// deletion follows the ADD of the egress group.
+/// The switch refuses the first group, so for Weir the switch has no room for groups. Then Weir deletes an unused
+/// egress group at once. The deletion must follow the ADD of the egress group.
 #[test]
 fn an_egress_group_is_deleted_after_the_add_when_weir_refuses_the_group() {
     let say = |words: &str| Step::Say(false, words.to_owned());

@@ -1,11 +1,12 @@
-//! Tests of a group deletion that follows a change of the groups that use this group. The result is that of a switch
-//! that does one request after the other.
+//! Tests of a group deletion that follows a change of the groups that use this group. The result is the same as on a
+//! switch that handles one request after the other.
 
 use crate::support::hairpin::{hairpin_map, policy_on, say};
 use crate::support::*;
 use emulate::Fault;
 
-/// Blue's groups have several instances here, since its ports 10 and 11 are on one port of the switch.
+/// A world with two groups and two entries of blue. The groups have several instances, because blue's ports 10 and 11
+/// are on one physical port.
 fn world() -> (World, Seat) {
     let mut world = World::new(Setup {
         policy: policy_on(hairpin_map()),
@@ -37,7 +38,7 @@ fn a_group_can_be_deleted_right_after_the_last_group_reference_is_removed() {
     }
 }
 
-/// The other group still uses the group. So the group stays, and its deletion is refused.
+/// After the refusal, group 2 still uses group 1. So group 1 stays, and the deletion of group 1 is refused.
 #[test]
 fn a_group_deletion_is_refused_when_the_preceding_group_change_is_refused() {
     for change in [
@@ -46,7 +47,7 @@ fn a_group_deletion_is_refused_when_the_preceding_group_change_is_refused() {
         "group modify id=2 buckets=output:1",
         "group delete id=2",
     ] {
-        // Whichever of its messages it is.
+        // In each round the switch refuses another message of the change.
         for nth in 1.. {
             let (mut world, blue) = world();
             let (groups, flows) = (world.switch_groups(), world.switch_flows());
@@ -65,7 +66,7 @@ fn a_group_deletion_is_refused_when_the_preceding_group_change_is_refused() {
     }
 }
 
-/// A refused group names no other group.
+/// A refused group does not use any other group.
 #[test]
 fn a_group_can_be_deleted_after_the_add_of_a_referencing_group_is_refused() {
     let (mut world, blue) = world();
@@ -77,8 +78,8 @@ fn a_group_can_be_deleted_after_the_add_of_a_referencing_group_is_refused() {
     assert_eq!(world.remembered(), 0);
 }
 
-/// Weir does not wait for ever for a silent switch: the barrier fails. Until then the tenant gets answers to its ECHO
-/// requests.
+/// Weir does not wait forever for a silent switch: the barrier fails with an error. Until then Weir answers the
+/// tenant's ECHO requests.
 #[test]
 fn a_barrier_after_group_changes_fails_when_the_switch_stays_silent() {
     let (mut world, blue) = world();

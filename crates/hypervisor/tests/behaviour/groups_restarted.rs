@@ -35,8 +35,7 @@ fn ends(port: u32) -> (Hop, Hop) {
     }
 }
 
-/// A packet that arrives over one link leaves over the other link, on the same port of the switch, and by no other
-/// port.
+/// Checks that a packet from one link leaves over the other link at the same physical port, and by no other port.
 fn crosses(world: &mut World, from: u32, to: u32) {
     let (comes, leaves) = (ends(from).1, ends(to).0);
     world.left.clear();
@@ -47,7 +46,8 @@ fn crosses(world: &mut World, from: u32, to: u32) {
     assert_eq!(left, [(leaves.port.get(), expected)], "from {from}");
 }
 
-/// The switch holds these groups and rules, and forwards from each of the ports to the other.
+/// Checks that the switch holds these groups and rules, and forwards packets from port 10 to port 11 and from port 11
+/// to port 10.
 fn holds(world: &mut World, groups: &[String], flows: &[String]) {
     assert_eq!(world.switch_groups(), groups);
     assert_eq!(world.switch_flows(), flows);
@@ -67,19 +67,20 @@ fn groups_with_several_instances_are_restored_after_a_restart() {
     let (groups, flows) = (world.switch_groups(), world.switch_flows());
     let check = |world: &mut World| holds(world, &groups, &flows);
     check(&mut world);
-    // Six of blue's, and a stranger's, whose number nobody else was given.
+    // Blue's two groups have six instances. The seventh group was not added by Weir, and Weir gives its number to no
+    // other group.
     assert_eq!(world.switch.switch().group_count(), 7);
     assert!(groups[0].contains(" 2:output:4"), "{groups:?}");
     for _ in 0..2 {
         world.reconnect();
         check(&mut world);
     }
-    // What the switch has lost is put back, what others name first.
+    // Weir restores the groups that the switch has lost. Weir restores a group before the groups that use this group.
     world.behind("group delete id=all");
     world.behind("group add id=2 buckets=output:4");
     world.reconnect();
     check(&mut world);
-    // The same by another way: while Weir was away there was no hairpin port, and now there is one again.
+    // Weir restarts with a map without a hairpin port, and later with a map with a hairpin port.
     world.restart_with(policy_on(map_without_hairpin()));
     world.advance(1_000_000_000);
     assert_eq!(world.switch.switch().group_count(), 3);
@@ -97,7 +98,8 @@ fn groups_with_several_instances_are_restored_after_a_restart() {
     assert_eq!(world.remembered(), 0);
 }
 
-/// An older version of Weir accepted such entries. They are removed before any group that they name can be deleted.
+/// An older version of Weir accepted entries that name a group twice. When the switch connects, Weir removes such
+/// entries, so that their groups can be deleted.
 #[test]
 fn a_stored_entry_that_names_a_group_twice_is_removed() {
     let mut world = world();
@@ -118,7 +120,7 @@ fn a_stored_entry_that_names_a_group_twice_is_removed() {
     assert!(world.switch_flows().iter().all(|flow| !flow.contains("group")));
 }
 
-/// Also the egress groups, which the tenant does not see.
+/// The tenant does not see egress groups. Weir restores egress groups also after the switch has lost all groups.
 #[test]
 fn egress_groups_are_restored_after_a_restart() {
     let sets: &[&str] = &[
@@ -137,7 +139,7 @@ fn egress_groups_are_restored_after_a_restart() {
         let blue = world.connect("blue");
         all.iter().for_each(|words| say(&mut world, blue, words));
         let (groups, flows) = (world.switch_groups(), world.switch_flows());
-        // For packets by 10, by 11, and by others.
+        // Each group has an instance for packets from port 10, one for packets from port 11, and one for other packets.
         assert_eq!(world.switch.switch().group_count(), 3 * (own + egress_groups));
         let check = |world: &mut World| holds(world, &groups, &flows);
         check(&mut world);
@@ -153,7 +155,7 @@ fn egress_groups_are_restored_after_a_restart() {
         world.say(blue, 9, "stats group_desc");
         let received = world.heard(blue).join("");
         assert_eq!(received.matches(':').count() > 0, own > 0, "{received}");
-        // They stay for what may come, and go with the network.
+        // Egress groups stay for later requests. Egress groups are deleted with the network.
         say(&mut world, blue, "group delete id=all");
         say(&mut world, blue, "flow delete match=");
         assert_eq!(world.switch.switch().group_count(), 3 * egress_groups);
@@ -164,8 +166,8 @@ fn egress_groups_are_restored_after_a_restart() {
     }
 }
 
-/// An edge port needs no egress group. When the port becomes the end of a link, a group that adds a VLAN tag there gets
-/// one.
+/// An edge port needs no egress group. When the port becomes the end of a link, a group that sets a VLAN field before
+/// the output to this port gets an egress group.
 #[test]
 fn a_group_gets_an_egress_group_when_an_edge_port_becomes_a_link_port() {
     let at_the_edge = || {
@@ -188,7 +190,8 @@ fn a_group_gets_an_egress_group_when_an_edge_port_becomes_a_link_port() {
             true => world.restart_with(policy_on(hairpin_map())),
         }
         world.advance(1_000_000_000);
-        // Each of them, and the egress group, for packets by 10, by 11, and by others.
+        // Both groups and the egress group have three instances: for packets from port 10, from port 11, and from other
+        // ports.
         assert_eq!(world.switch.switch().group_count(), 9);
         crosses(&mut world, 10, 11);
         let groups = world.switch_groups();
@@ -199,13 +202,13 @@ fn a_group_gets_an_egress_group_when_an_edge_port_becomes_a_link_port() {
             true => world.restart_with(at_the_edge()),
         }
         world.advance(1_000_000_000);
-        // The egress group stays for what may come, in the one form that is left of it.
+        // The egress group stays for later requests, with one instance.
         assert_eq!(world.switch.switch().group_count(), 3);
     }
 }
 
-/// The switch refuses rules of an entry that is to use a group. Weir restores the old entry, though the switch reports
-/// only afterwards that some of its rules have ended.
+/// The switch refuses a rule of a MODIFY that makes an entry use a group. Weir restores the old entry, although the
+/// switch reports the end of some old rules only after the refusal.
 #[test]
 fn an_entry_is_restored_when_a_rule_of_the_modification_is_refused() {
     for nth in 1..4 {
@@ -226,7 +229,7 @@ fn an_entry_is_restored_when_a_rule_of_the_modification_is_refused() {
     }
 }
 
-/// The network changes while such a refusal is in flight.
+/// The network changes while the refusal of a message is in flight. A later reconnect changes no group and no rule.
 #[test]
 fn a_refusal_during_a_network_change_leaves_no_missing_group_or_rule() {
     for nth in 1..12 {
@@ -248,8 +251,8 @@ fn a_refusal_during_a_network_change_leaves_no_missing_group_or_rule() {
     }
 }
 
-/// The switch refuses an egress group, or another message, while more requests that need it arrive. Each request fails
-/// at most once.
+/// The switch refuses one message, for example the ADD of an egress group, while more requests that need this egress
+/// group arrive. Each request fails at most once.
 #[test]
 fn each_request_that_needs_a_refused_egress_group_fails_at_most_once() {
     let mut refused = 0;
@@ -290,7 +293,8 @@ fn each_request_that_needs_a_refused_egress_group_fails_at_most_once() {
     assert!(refused > 12, "{refused}");
 }
 
-/// Blue in a network without a hairpin port, with groups that need several instances if there is one.
+/// Connects blue's controller, and adds groups and entries. The groups need several instances if the network has a
+/// hairpin port.
 fn blue_where_it_is_roomy(world: &mut World) -> Seat {
     let blue = world.connect("blue");
     say(world, blue, "group add id=7 buckets=output:10|output:11");
@@ -300,8 +304,8 @@ fn blue_where_it_is_roomy(world: &mut World) -> Seat {
     blue
 }
 
-/// A new map needs more groups, and the switch refuses one of the messages. Weir tries again. The tables, the switch
-/// and the store agree, whatever happens to the entries.
+/// A new map needs more group instances, and the switch refuses one of the messages. Weir sends the group again. The
+/// tables, the switch and the store agree, also if an entry is lost.
 #[test]
 fn new_group_instances_are_sent_again_after_one_refusal() {
     for nth in 1..10 {
@@ -320,7 +324,7 @@ fn new_group_instances_are_sent_again_after_one_refusal() {
         world.reconnect();
         assert_eq!((world.switch_groups(), world.switch_entries()), (groups, entries), "{nth}");
         assert_eq!(world.core.tenants().map(|it| it.flows).collect::<Vec<_>>(), flows, "{nth}");
-        // An entry that came to the switch before its group is lost, and reported as removed.
+        // An entry that reaches the switch before its group is lost, and Weir reports the entry as removed.
         let lost = received.iter().filter(|words| words.contains("FLOW_REMOVED")).count();
         assert_eq!(
             lost == 0,
@@ -330,7 +334,8 @@ fn new_group_instances_are_sent_again_after_one_refusal() {
     }
 }
 
-/// A group that is refused each time is not reported as present.
+/// The switch refuses all group messages after a new map. Weir no longer reports the group, and removes its entries
+/// with FLOW_REMOVED.
 #[test]
 fn a_group_and_its_entries_are_removed_when_the_new_instances_are_refused() {
     let mut world = world_on(map_without_hairpin());
@@ -340,8 +345,8 @@ fn a_group_and_its_entries_are_removed_when_the_new_instances_are_refused() {
     world.set_policy(policy_on(hairpin_map()));
     world.advance(1_000_000_000);
     world.switch.switch_mut().plant(Vec::new());
-    // For packets without an ingress port the group needs no copy, so the entry had a rule for these packets. Weir
-    // waits for the switch's reports about the other rules.
+    // For packets without an ingress port the group needs no new instance, so the entry has a rule for these packets.
+    // Weir waits for the switch's reports about the other rules.
     world.advance(11_000_000_000);
     world.say(blue, 9, "stats group_desc");
     let received = world.heard(blue);
@@ -356,14 +361,14 @@ fn a_group_and_its_entries_are_removed_when_the_new_instances_are_refused() {
     );
     assert_eq!(world.tenant_flows(), [""; 0]);
     assert_eq!(world.core.tenants().map(|it| it.flows).collect::<Vec<_>>(), [0, 0]);
-    // What could not even be deleted goes with the next connection.
+    // The next connection deletes the groups whose deletion the switch has refused.
     world.reconnect();
     assert_eq!(world.switch.switch().group_count(), 1);
     world.advance(1_000_000_000);
     assert_eq!(world.store.len(), 1);
 }
 
-/// The format of earlier versions: the number on the switch, and the body of the GROUP_MOD.
+/// The earlier format of a stored group is the group number on the switch and the body of the GROUP_MOD.
 #[test]
 fn groups_in_the_store_format_of_an_earlier_version_are_read() {
     let mut world = world_on(map_without_hairpin());
@@ -379,7 +384,8 @@ fn groups_in_the_store_format_of_an_earlier_version_are_read() {
     crosses(&mut world, 11, 10);
 }
 
-/// A tenant that was removed from the configuration while Weir was down leaves no groups behind.
+/// The configuration loses a tenant while Weir does not run. After the start, Weir deletes the tenant's groups on the
+/// switch and in the store.
 #[test]
 fn groups_of_a_tenant_that_was_removed_during_downtime_are_deleted() {
     let mut world = world();
@@ -392,7 +398,7 @@ fn groups_of_a_tenant_that_was_removed_during_downtime_are_deleted() {
     assert_eq!(world.store.len(), 0);
 }
 
-/// Weir is killed after it has stored its next messages and before the switch has received them.
+/// Weir is killed after the store has saved the change and before the switch has received the change.
 #[test]
 fn a_crash_before_the_switch_gets_a_stored_change_leaves_no_extra_group() {
     for words in ["group delete id=7", "group modify id=7 buckets=output:1"] {
@@ -411,7 +417,8 @@ fn a_crash_before_the_switch_gets_a_stored_change_leaves_no_extra_group() {
     }
 }
 
-/// Weir is killed after a new map or a restart has made instances of groups, and before the store has recorded them.
+/// Weir is killed after a new map or a restart has created group instances, and before the store has saved the
+/// instances.
 #[test]
 fn a_crash_before_group_instances_are_stored_leaves_no_extra_group() {
     for with_restart in [false, true] {
@@ -429,7 +436,8 @@ fn a_crash_before_group_instances_are_stored_leaves_no_extra_group() {
         world.restart_with(policy_on(map_without_hairpin()));
         world.advance(1_000_000_000);
         assert_eq!(world.switch.switch().group_count(), groups, "{with_restart}");
-        // When the store has it they come, before the entries that use them, and what tenants ask for meanwhile.
+        // When the store has saved the new instances, Weir sends the instances, then the entries that use the
+        // instances, then the changes that tenants have requested meanwhile.
         world.store_at_once(false);
         let blue = world.connect("blue");
         world.set_policy(policy_on(hairpin_map()));
@@ -457,8 +465,8 @@ fn a_crash_before_group_instances_are_stored_leaves_no_extra_group() {
     }
 }
 
-/// A deletion that was pending before a crash stays pending until the switch has confirmed it: there may be another
-/// crash.
+/// A group deletion is pending when Weir crashes. The deletion stays in the store until the switch has confirmed the
+/// deletion, because Weir may crash again.
 #[test]
 fn a_pending_group_deletion_stays_stored_until_the_switch_confirms() {
     let mut world = slow_world();
@@ -474,7 +482,8 @@ fn a_pending_group_deletion_stays_stored_until_the_switch_confirms() {
     assert_eq!((world.switch.switch().group_count(), world.store.len()), (0, 0));
 }
 
-/// A group number is given out again only when the switch has confirmed that the group is deleted.
+/// Red adds a group while the switch refuses changes and deletions of blue's group. At the end, a reconnect does not
+/// change the groups on the switch.
 #[test]
 fn a_group_number_is_not_reused_before_the_switch_confirms_the_deletion() {
     let mut world = world();
@@ -498,7 +507,8 @@ fn a_group_number_is_not_reused_before_the_switch_confirms_the_deletion() {
     assert_eq!(world.switch_groups(), groups);
 }
 
-/// A new entry replaces an entry that went with its group. The new entry stays, though the group is restored.
+/// A deletion removes a group and its entry, and a new entry replaces the old entry. The switch refuses a message of
+/// the deletion, so Weir restores the group. The new entry stays.
 #[test]
 fn a_replacement_entry_stays_when_the_deletion_of_the_old_group_is_refused() {
     for nth in 1..4 {
@@ -518,7 +528,8 @@ fn a_replacement_entry_stays_when_the_deletion_of_the_old_group_is_refused() {
     }
 }
 
-/// A change in flight when the hairpin port is removed still needs the instances that other groups name.
+/// A change of groups is in flight when the hairpin port is removed. Until the switch has confirmed the change, other
+/// groups still use the old instances.
 #[test]
 fn group_instances_without_a_hairpin_port_are_deleted_after_a_pending_change() {
     let mut world = world();

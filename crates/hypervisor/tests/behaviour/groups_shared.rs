@@ -1,5 +1,5 @@
-//! Tests of groups that send by shared edge ports. A bucket is accepted if its actions write the address of one of the
-//! tenant's hosts. `sharing` has the property with random groups.
+//! Tests of groups that output to shared edge ports. A bucket is accepted if its actions write the address of one of
+//! the tenant's hosts. `sharing` tests random groups.
 
 use crate::support::networks::both_say;
 use crate::support::shared_ports::{
@@ -8,8 +8,8 @@ use crate::support::shared_ports::{
 };
 use crate::support::*;
 
-/// Some buckets that output to a shared edge port without writing one host's address, and some buckets that write the
-/// address.
+/// Buckets that output to a shared edge port and that Weir refuses. Most of these buckets do not write the address of
+/// one host. `SERVED` has buckets that write such an address.
 const REFUSED: [&str; 9] = [
     "output:7",
     "flood",
@@ -24,7 +24,7 @@ const REFUSED: [&str; 9] = [
 const SERVED: [&str; 5] = [
     "mod_dl_dst:02.00.00.00.10.03,output:8|output:1|output:10",
     "mod_dl_dst:02.00.00.00.10.03,output:8|mod_dl_dst:02.00.00.00.10.01,output:7",
-    // Another's, and one that is behind another port.
+    // The address of another tenant's host, and the address of a host at another port.
     "mod_dl_dst:02.00.00.00.11.01,output:7|mod_dl_dst:02.00.00.00.10.03,output:7|output:1",
     "push_vlan:8100,mod_vlan_vid:7,mod_dl_dst:02.00.00.00.10.01,output:7|output:10",
     "mod_dl_dst:02.00.00.00.10.02,in_port|output:10",
@@ -68,11 +68,11 @@ fn only_buckets_with_a_host_address_may_output_to_a_shared_edge_port() {
     }
 }
 
-/// On a big switch a host may be behind a port of another member.
 #[test]
 fn groups_of_a_big_switch_send_to_hosts_at_ports_of_another_member() {
     let mut testbed = Testbed::new(Version::V1_3, vec![big_plan(RED), big_plan(BLUE)]);
-    // There is no tag for another member's port beside the tenant's own.
+    // Weir also refuses a bucket that adds a VLAN tag, because the frame has no room for the tag of another member's
+    // port beside this tag.
     let tagged = "push_vlan:8100,mod_dl_dst:02.00.00.00.10.02,output:8";
     for buckets in ["output:8", tagged] {
         refuse(&mut testbed, &format!("group add id=1 buckets={buckets}"), "OFPBAC_BAD_OUT_PORT");
@@ -91,8 +91,8 @@ fn groups_of_a_big_switch_send_to_hosts_at_ports_of_another_member() {
     }
 }
 
-/// A port of existing groups becomes shared. The groups that cannot stay are removed with the entries that use them,
-/// and the tenant is notified.
+/// A port of existing groups becomes shared. Weir removes the groups without a host's address, removes their entries,
+/// and sends FLOW_REMOVED to the tenant.
 #[test]
 fn groups_without_a_host_address_are_removed_when_a_port_becomes_shared() {
     let mut testbed = Testbed::new(Version::V1_3, vec![plan_before_sharing(RED)]);

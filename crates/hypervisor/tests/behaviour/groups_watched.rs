@@ -5,7 +5,7 @@ use crate::support::networks::{big_networks, both_say, same, two_networks};
 use crate::support::*;
 use emulate::Fault;
 
-/// Weir reports and forwards the same as a switch of the tenant's own.
+/// Checks that Weir reports and forwards the same as a switch of the tenant's own.
 fn is_the_same(testbed: &mut Testbed, tenant: usize, plans: &[Plan]) {
     let questions = ["stats group", "stats group_desc", "stats flow"];
     let ask = |testbed: &mut Testbed| {
@@ -47,7 +47,7 @@ fn a_group_stays_when_a_watched_group_is_deleted() {
         for more in [&gone[..1], &gone, &back, &other] {
             is_the_same(&mut watching(&plans, tenant, more), tenant, &plans);
         }
-        // It can be written again, but not so that it watches a port or group that does not exist.
+        // Group 4 can be modified, but a bucket cannot watch a group that does not exist.
         let mut testbed = watching(&plans, tenant, &gone);
         let received =
             testbed.say(tenant, 1, "group modify id=4 type=ff buckets=g1@output:1").join("");
@@ -67,8 +67,8 @@ fn world() -> (World, [Seat; 2]) {
     (world, seats)
 }
 
-/// The number of the deleted group on the switch then belongs to another tenant. This tenant cannot make the bucket
-/// live.
+/// After the deletion, another tenant's group gets the number of the deleted group on the switch. This group must not
+/// make the bucket live.
 #[test]
 fn a_bucket_never_watches_a_group_of_another_tenant_after_a_deletion() {
     let (mut world, [red, blue]) = world();
@@ -81,13 +81,13 @@ fn a_bucket_never_watches_a_group_of_another_tenant_after_a_deletion() {
     assert!(!watches(&mut world), "{:?}", world.switch_groups());
     world.reconnect();
     assert!(!watches(&mut world), "{:?}", world.switch_groups());
-    // And comes again under another.
+    // Blue adds the group again. The group gets another number on the switch, and the bucket watches this number.
     let blue = world.connect("blue");
     say(&mut world, blue, "group add id=1 buckets=drop");
     assert!(world.switch_groups()[0].contains("g3@"), "{:?}", world.switch_groups());
 }
 
-/// The group stays unchanged, whichever request is refused.
+/// In each round the switch refuses another message of the change.
 #[test]
 fn a_group_that_watches_another_group_is_unchanged_after_a_refused_change() {
     for change in [

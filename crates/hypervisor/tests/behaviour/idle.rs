@@ -6,7 +6,7 @@ use emulate::Fault;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// A wide entry is one rule on the switch for each port.
+/// On OpenFlow 1.0, an entry without an ingress port has one rule for each port.
 const SLICE: &str = "
     red: in_port=1
     red: in_port=2
@@ -15,13 +15,14 @@ const SLICE: &str = "
 ";
 const NETWORK: &str = "red own=1+2+3+4: -";
 
-/// An entry with an idle timeout. Below it is an entry that sends its packets to port 4.
+/// An entry with an idle timeout, and an entry with a lower priority that outputs the same packets to port 4.
 const ABOVE_ANOTHER: &str = "
     red> 1 flow add match=ip prio=9 actions=output:3 cookie=7 idle=4 flags=rem
     red> 2 flow add prio=1 actions=output:4 cookie=8
 ";
 
-/// A rule that has been idle alone is installed again before a packet comes, so no packet meets the entry below.
+/// If only one rule of the entry is idle, Weir installs this rule again before the next packet arrives. So no packet
+/// matches the entry with the lower priority.
 #[test]
 fn an_entry_keeps_its_rules_at_every_port_while_one_port_has_packets() {
     for policy in [SLICE, NETWORK] {
@@ -53,7 +54,7 @@ fn an_entry_keeps_its_rules_at_every_port_while_one_port_has_packets() {
     }
 }
 
-/// However often some of its rules were idle meanwhile, also at times that are not whole seconds.
+/// Some rules of the entry are idle several times, also at times that are not whole seconds.
 #[test]
 fn an_entry_ends_at_the_hard_timeout_though_some_rules_were_idle() {
     for policy in [SLICE, NETWORK] {
@@ -96,7 +97,6 @@ fn an_entry_ends_at_the_hard_timeout_though_some_rules_were_idle() {
     }
 }
 
-/// An entry that is added again has its full timeouts.
 #[test]
 fn an_entry_that_is_added_again_has_its_full_timeouts() {
     for policy in [SLICE, NETWORK] {
@@ -129,8 +129,8 @@ fn an_entry_that_is_added_again_has_its_full_timeouts() {
     }
 }
 
-/// The rules of an entry are removed and installed as the slice changes. The packets of the removed rules count as use
-/// of the entry.
+/// Weir removes and installs rules of the entry as the slice changes. The packets of the removed rules count as use of
+/// the entry.
 #[test]
 fn packets_of_removed_rules_count_for_the_idle_timeout_of_the_entry() {
     let course = format!(
@@ -175,7 +175,8 @@ const AWAY_AND_BACK: &str = "
     red< PORT_STATUS ADD 2
 ";
 
-/// Whenever the switch refuses a modification, and whatever Weir installs again meanwhile, the entry ends once.
+/// The switch refuses a MODIFY at different times around the idle timeout. The entry ends once, whatever rules Weir
+/// installs again meanwhile.
 #[test]
 fn an_entry_ends_with_one_flow_removed_after_a_refused_modification() {
     for offset in (0..200).step_by(5) {
@@ -196,7 +197,7 @@ fn an_entry_ends_with_one_flow_removed_after_a_refused_modification() {
     }
 }
 
-/// A switch may restart the hard timeout at a modification; Weir does not. The rules that Weir installs again end
+/// A switch may restart the hard timeout at a MODIFY, but Weir does not. The rules that Weir installs again end
 /// together with the other rules.
 #[test]
 fn rules_of_a_modified_entry_end_together_at_the_hard_timeout() {
@@ -226,7 +227,8 @@ fn rules_of_a_modified_entry_end_together_at_the_hard_timeout() {
     assert_eq!(world.tenant_flows(), [""; 0]);
 }
 
-/// The timeouts start when Weir sends the entry, however long the store has taken.
+/// The store needs 5 seconds, which is longer than both timeouts. The timeouts start when Weir sends the entry to the
+/// switch.
 #[test]
 fn the_timeouts_of_an_entry_start_after_the_store_has_saved_the_entry() {
     let setup = Setup { store_at_once: false, ..Setup::new(Version::V1_0, SLICE) };
@@ -247,7 +249,7 @@ fn the_timeouts_of_an_entry_start_after_the_store_has_saved_the_entry() {
     assert_eq!(world.tenant_flows(), [""; 0]);
 }
 
-/// A modification that was accepted at the same moment and waits does not lengthen the timeouts.
+/// A MODIFY of an entry waits for the store. The timeouts of the entry still count from the ADD.
 #[test]
 fn a_modification_that_waits_for_the_store_does_not_lengthen_the_timeouts() {
     let mut world = World::new(Setup::new(Version::V1_0, "red: in_port=1\nred: in_port=2"));
@@ -268,10 +270,11 @@ fn a_modification_that_waits_for_the_store_does_not_lengthen_the_timeouts() {
     assert_eq!(world.tenant_flows(), [""; 0]);
 }
 
-/// A modification does not lengthen the timeouts, though the entry then has more rules on the switch.
+/// The MODIFY gives the entry more rules on the switch.
 #[test]
 fn a_modification_that_adds_rules_does_not_lengthen_the_hard_timeout() {
-    // IN_PORT has one rule for each ingress port. An emulated switch counts from the modification, as Open vSwitch does.
+    // An entry with IN_PORT has one rule for each ingress port. The emulated switch counts the hard timeout from the
+    // MODIFY, as Open vSwitch does.
     let mut testbed = Testbed::new(Version::V1_3, networks::two_networks());
     testbed.play("blue@1> flow add match=ip prio=5 hard=4 flags=rem actions=drop");
     let before = testbed.entries(1).len();
@@ -291,7 +294,6 @@ fn a_modification_that_adds_rules_does_not_lengthen_the_hard_timeout() {
     );
 }
 
-/// A new tag of the link does not lengthen the timeouts either.
 #[test]
 fn a_new_tag_of_the_link_does_not_lengthen_the_hard_timeout() {
     for wait in 1..=3 {
@@ -310,7 +312,8 @@ fn a_new_tag_of_the_link_does_not_lengthen_the_hard_timeout() {
     }
 }
 
-/// Rules that are installed later end with the other rules, also where the slice has changed and after a restart.
+/// Weir installs a rule of the entry later, after a change of the slice and after a restart. All rules end at the hard
+/// timeout of the entry.
 #[test]
 fn rules_that_are_installed_later_end_with_the_other_rules_of_the_entry() {
     for restarts in [false, true] {
@@ -319,7 +322,7 @@ fn rules_that_are_installed_later_end_with_the_other_rules_of_the_entry() {
         world.say(red, 1, "flow add match=ip prio=9 actions=output:3 hard=9 flags=rem");
         world.advance(3_500_000_000);
         if restarts {
-            // It takes a second.
+            // A reconnect takes one second.
             world.reconnect();
             red = world.connect("red");
         } else {
@@ -340,7 +343,6 @@ fn rules_that_are_installed_later_end_with_the_other_rules_of_the_entry() {
     }
 }
 
-/// An entry whose replacement is refused keeps its remaining time.
 #[test]
 fn an_entry_keeps_its_hard_timeout_when_the_replacement_is_refused() {
     for (hard, every) in [4, 9].into_iter().flat_map(|hard| [1, 2, 3, 4].map(|it| (hard, it))) {
@@ -364,7 +366,8 @@ fn an_entry_keeps_its_hard_timeout_when_the_replacement_is_refused() {
     }
 }
 
-/// Entries on the tenant's first switch, with links and VLANs.
+/// While packets arrive at one or more ports of the tenant's switch, the entry stays. Then the entry ends with one
+/// FLOW_REMOVED.
 #[test]
 fn an_entry_in_a_network_ends_when_every_port_is_idle() {
     let courses = [&[1][..], &[2], &[1, 2], &[1, 1, 1, 2, 2], &[2, 1, 1, 1]];
@@ -397,10 +400,11 @@ fn an_entry_in_a_network_ends_when_every_port_is_idle() {
     }
 }
 
-/// STATS_REQUEST.
+/// The message type of STATS_REQUEST.
 const ASKS: u8 = 16;
 
-/// A world with an entry of this many rules on the switch.
+/// A world with two entries of red, which have this number of rules each. The entry with the higher priority has an
+/// idle timeout.
 fn wide(rules: usize) -> (World, Seat) {
     let policy: String = (0..rules).map(|n| format!("red: ip,nw_src=10.1.{n}.0/24\n")).collect();
     let mut world = World::new(Setup::new(Version::V1_0, &policy));
@@ -411,8 +415,7 @@ fn wide(rules: usize) -> (World, Seat) {
     (world, red)
 }
 
-/// For an entry of many rules, Weir asks for the counters of a few rules at a time. It stops when one of them has been
-/// used.
+/// Weir requests the counters of a few rules at a time. When one rule has received packets, Weir stops the requests.
 #[test]
 fn counters_of_an_entry_with_many_rules_are_requested_in_parts() {
     let (mut world, red) = wide(200);
@@ -432,7 +435,7 @@ fn counters_of_an_entry_with_many_rules_are_requested_in_parts() {
     assert_eq!(world.heard(red), ["FLOW_REMOVED prio=9 any cookie=0x7 IDLE_TIMEOUT n=3"]);
 }
 
-/// A switch that does not answer the request is asked again.
+/// The switch does not answer the statistics requests for a while. The entry stays, and Weir sends the requests again.
 #[test]
 fn an_entry_with_many_rules_ends_only_after_the_switch_has_sent_the_counters() {
     let (mut world, red) = wide(200);
@@ -440,7 +443,7 @@ fn an_entry_with_many_rules_ends_only_after_the_switch_has_sent_the_counters() {
     world.advance(20_000_000_000);
     assert_eq!(world.heard(red), [""; 0]);
     world.switch.switch_mut().plant(Vec::new());
-    // What has not been answered is given up before it is asked again.
+    // Weir gives up an unanswered request before Weir sends the request again.
     world.advance(30_000_000_000);
     assert_eq!(world.heard(red), ["FLOW_REMOVED prio=9 any cookie=0x7 IDLE_TIMEOUT n=0"]);
     assert_eq!(world.tenant_flows().len(), 200);
@@ -465,7 +468,7 @@ fn an_entry_with_many_rules_stays_while_one_rule_receives_packets() {
     }
 }
 
-/// The installation is part of the tenant's turn: another tenant's changes do not wait for all of it.
+/// Weir installs red's rules again in red's turns, so blue's changes do not wait for all of red's rules.
 #[test]
 fn reinstalled_rules_of_a_tenant_do_not_delay_changes_of_another_tenant() {
     let policy: String = (0..200).map(|n| format!("red: ip,nw_src=10.1.{n}.0/24\n")).collect();
@@ -473,7 +476,7 @@ fn reinstalled_rules_of_a_tenant_do_not_delay_changes_of_another_tenant() {
     let setup = Setup { per_second: Some(1_000), ..Setup::new(Version::V1_0, &policy) };
     let mut world = World::new(setup);
     let (red, blue) = (world.connect("red"), world.connect("blue"));
-    // Both want the switch, so neither's work may fill the switch's socket.
+    // Both tenants use the switch. So Weir does not let one tenant fill the socket of the switch.
     world.say(blue, 9, "barrier");
     world.advance(10_000_000);
     assert_eq!(world.heard(blue), ["9 BARRIER_REPLY"]);
@@ -520,7 +523,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The same steps with refusals and hard timeouts.
+/// The steps of `step`, with hard timeouts, and refusals of FLOW_MODs.
 fn rough_step() -> impl Strategy<Value = Step> {
     let hard = prop::sample::select(vec!["", " hard=2", " hard=3"]);
     let said = (step(), hard).prop_map(|(step, hard)| match step {
@@ -545,7 +548,8 @@ fn take(world: &mut World, red: Seat, step: &Step) -> Vec<u32> {
 }
 
 proptest! {
-    /// Whatever the tenant does and whatever packets arrive, an entry of several rules looks like an entry of one rule.
+    /// Random requests and packets have the same results for an entry with several rules and for an entry with one
+    /// rule.
     #[test]
     fn an_entry_with_several_rules_behaves_like_an_entry_with_one_rule(steps in vec(step(), 1..60)) {
         for policy in [SLICE, NETWORK] {
@@ -563,8 +567,7 @@ proptest! {
         }
     }
 
-    /// Each entry with a timeout ends. The number of its FLOW_REMOVED is the number of its additions without another
-    /// end, also if the switch refuses to install some rules again.
+    /// The switch refuses some FLOW_MODs. After 30 seconds the switch has no rule with a timeout, and the tables agree.
     #[test]
     fn every_entry_with_a_timeout_ends_also_after_refusals(steps in vec(rough_step(), 1..60), slow in any::<bool>()) {
         for policy in [SLICE, NETWORK] {

@@ -1,5 +1,5 @@
-//! A property of requests that the switch refuses at any time. The tenant's tables are the same as on a switch that
-//! does one request after the other and refuses the same requests.
+//! Tests of requests that the switch refuses at any time. The tenant's tables are the same as on a switch that handles
+//! one request after the other and refuses the same requests.
 
 use crate::support::hairpin::{hairpin_map, policy_on};
 use crate::support::*;
@@ -39,7 +39,7 @@ const ALL: &[&str] = &[
     LOOK,
 ];
 
-/// The state at that point, neither before nor after.
+/// A step that reads the tables after all earlier requests and before all later requests.
 const LOOK: &str = "look";
 
 /// The messages of a step.
@@ -71,13 +71,13 @@ fn is_old(words: &str) -> bool {
     !["group", "cookie_mask"].iter().any(|it| words.contains(it))
 }
 
-/// The same request in a network, two of whose ports are on one port of the switch.
+/// The same request for a network, in which ports 10 and 11 are on one physical port.
 fn in_network(words: &str) -> String {
     let words = words.replace("output:2", "output:10").replace("output:3", "output:11");
     words.replace("out_port=2", "out_port=10").replace("out_port=3", "out_port=11")
 }
 
-/// Whether a request for several entries means this one.
+/// Whether a request applies to this entry.
 fn is_meant(words: &str, entry: u32, (cookie, actions): &(u64, String)) -> bool {
     let is_strict = words.contains("_strict ");
     let sends = |to: String| *actions == to;
@@ -88,13 +88,13 @@ fn is_meant(words: &str, entry: u32, (cookie, actions): &(u64, String)) -> bool 
 }
 
 impl Tables {
-    /// Whether the group that the entries are to use does not exist.
+    /// Whether the actions of the request use a group that does not exist.
     fn lack(&self, words: &str) -> bool {
         let group = value(words, "actions").and_then(|it| it.strip_prefix("group:")?.parse().ok());
         group.is_some_and(|group: u32| !self.groups.contains_key(&group))
     }
 
-    /// Does the request as a switch would. The result is whether the switch would refuse it.
+    /// Applies the request to the tables as a switch does. Returns whether a switch refuses the request.
     fn refuse(&mut self, version: Version, words: &str) -> bool {
         let (actions, id) = (value(words, "actions"), number(words, "id"));
         let lacks = self.lack(words);
@@ -103,7 +103,7 @@ impl Tables {
         match (said.next().unwrap_or_default(), said.next().unwrap_or_default(), actions) {
             ("flow", "add", Some(actions)) => {
                 if !lacks {
-                    // One without a priority has the default.
+                    // An entry without a priority has the default priority.
                     let priority = number(words, "prio").unwrap_or(0x8000);
                     self.entries.insert(priority, (cookie, actions.to_owned()));
                 }
@@ -181,8 +181,8 @@ impl Tables {
     }
 }
 
-/// An entry is about to change its output port. A deletion by the new port does not delete the entry if the change is
-/// refused.
+/// The switch refuses a request that changes the output port of an entry from 1 to 2. Then a deletion by port 1 deletes
+/// the entry, and a deletion by port 2 does not.
 #[test]
 fn a_delete_by_output_port_after_a_refused_change_uses_the_old_port() {
     for (delete, left) in [("out_port=1", 0), ("out_port=2", 1)] {
@@ -206,7 +206,8 @@ fn a_delete_by_output_port_after_a_refused_change_uses_the_old_port() {
     }
 }
 
-/// The places of the test: a slice, where a request is one message, and a network, where a request may be several.
+/// The setups of the test, and whether the setup has a network. In a slice a request is one message; in a network a
+/// request may be several messages.
 fn worlds() -> impl Iterator<Item = (Setup, bool)> {
     let slice = |version| (Setup::new(version, "blue: any"), false);
     let network =
@@ -257,7 +258,8 @@ proptest! {
                 prop_assert_eq!(finished, world.switch_entries(), "{:?}: {:?}", steps, heard);
                 world.switch.switch_mut().plant(Vec::new());
                 if world.core.counters().own_refused > 0 {
-                    // What Weir brings again for what was refused is refused as well: the entry ends.
+                    // The switch also refuses a rule that Weir sends again after a refusal. Then the entry ends, so the
+                    // rest is not compared.
                     continue 'worlds;
                 }
                 prop_assert!(is_divided(&heard), "{steps:?}: {heard:?}");
@@ -272,7 +274,8 @@ proptest! {
                     if !is_error {
                         prop_assert!(!tables.refuse(version, words), "{words}: {heard:?}");
                     } else if !tables.lack(words) && !tables.clone().refuse(version, words) {
-                        // A modification that means no entry can be refused for its group, and need not be.
+                        // A MODIFY that applies to no entry may be refused because its group does not exist, or may be
+                        // accepted.
                         refused_by_switch += 1;
                     }
                 }

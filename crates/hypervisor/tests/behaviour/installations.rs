@@ -24,7 +24,7 @@ fn world(version: Version) -> World {
     World::new(Setup { settings: settings(1), ..Setup::new(version, PORTS) })
 }
 
-/// Red has a rule, and on 1.3 a group and a meter.
+/// Red adds an entry. On 1.3 red also adds a group, a meter, and an entry that uses both.
 fn fill(world: &mut World) {
     let red = world.connect("red");
     if world.version == Version::V1_3 {
@@ -63,12 +63,12 @@ fn a_weir_with_a_lost_store_leaves_the_rules_of_tenants_on_the_switch() {
         let left = left(&world);
         assert!(left.len() == 1 && left[0].0 == "001" && left[0].1 > 0, "{version:?}: {left:?}");
         assert_eq!(world.core.counters().others_entries, left[0].1 as u64);
-        // What red has set up goes on.
+        // Red's entries still forward packets.
         assert_eq!(world.packet(1, &packet("10.1.0.1>10.1.0.2")), [2], "{version:?}");
     }
 }
 
-/// Each Weir continues with its own store, in turn.
+/// Two installations of Weir connect to the switch in turn, each with its own store.
 #[test]
 fn a_second_weir_leaves_the_rules_of_the_first() {
     for version in VERSIONS {
@@ -96,7 +96,8 @@ fn a_second_weir_leaves_the_rules_of_the_first() {
     }
 }
 
-/// A tenant's controller writes the same rule again. The rule replaces the one that was left on the switch.
+/// The tenant's controller adds the same entry through another installation. The new rule replaces the old rule on the
+/// switch.
 #[test]
 fn a_new_equal_rule_replaces_the_rule_of_another_installation() {
     for version in VERSIONS {
@@ -120,7 +121,7 @@ fn a_takeover_removes_only_rules_of_the_configured_installation() {
     for version in VERSIONS {
         let mut world = world(version);
         fill(&mut world);
-        // From somebody else that changes nothing.
+        // A takeover from an installation without rules changes nothing.
         let before = world.tenant_flows();
         world.another_weir(taking_over(2, 3), BTreeMap::new());
         assert_eq!(world.tenant_flows(), before, "{version:?}");
@@ -128,7 +129,7 @@ fn a_takeover_removes_only_rules_of_the_configured_installation() {
         assert_eq!(world.tenant_flows(), [""; 0], "{version:?}");
         assert_eq!(left(&world), [], "{version:?}");
         assert_eq!(world.core.counters().others_entries, 0);
-        // And what it makes itself stays.
+        // Rules of the new installation stay after a reconnect.
         fill(&mut world);
         let own = world.switch_entries();
         world.reconnect();

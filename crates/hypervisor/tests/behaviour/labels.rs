@@ -15,7 +15,7 @@ const LABEL: Label = Label { left: 2_500_999, capacity: 10_000_000 };
 const PORT_STATUS: u8 = 12;
 const VENDOR: u8 = 4;
 
-/// Red has a form of link labels, blue has none. Both have a controller.
+/// Red has this form of link labels, and blue has none. Both tenants have a controller.
 fn world(version: Version, form: Option<LabelForm>) -> (World, Seat, Seat) {
     let mut setup = Setup::new(version, TWO);
     setup.policy.tenants[0].labels = form;
@@ -25,7 +25,7 @@ fn world(version: Version, form: Option<LabelForm>) -> (World, Seat, Seat) {
     (world, red, blue)
 }
 
-/// Reports a label of each port to all tenants. Gives the messages that red and blue receive.
+/// Reports labels of ports 1 and 3 to both tenants. Returns the messages that red and blue receive.
 fn report_labels(world: &mut World, red: Seat, blue: Seat) -> [Vec<Vec<u8>>; 2] {
     for name in ["red", "blue"] {
         let tenant = world.tenant(name);
@@ -66,7 +66,7 @@ fn link_labels_on_1_0_are_an_added_port_field_only_if_configured() {
     assert_eq!(u32_at(&reply, 32 + v10::PhyPort::LEN), 2_500);
     assert_eq!(features(&mut world, blue).len(), 32 + 2 * v10::PhyPort::LEN);
 
-    // A PORT_STATUS of the switch's own has it too.
+    // A PORT_STATUS that the switch sends also has the label.
     happen(&mut world, "down 1");
     let status = world.received(red).pop().unwrap();
     assert_eq!((status.len(), u32_at(&status, 64)), (68, 2_500));
@@ -81,7 +81,7 @@ fn link_labels_on_1_3_are_the_port_speed_only_if_configured() {
     let status = v13::PortStatus::parse(&status[8..]).unwrap();
     assert_eq!((status.desc.curr_speed, status.desc.max_speed), (2_500, 10_000));
 
-    // PORT_DESC is answered with it: multipart request of type 13.
+    // The reply to PORT_DESC (multipart request of type 13) also has the label.
     let request = [4, 18, 0, 16, 0, 0, 0, 9, 0, 13, 0, 0, 0, 0, 0, 0];
     let speeds = |world: &mut World, seat| {
         world.send(seat, &request);
@@ -142,7 +142,7 @@ fn flow_changes_report_entries_that_are_added_replaced_and_deleted() {
     assert_eq!((change.tenant, entry.priority, entry.table), (world.tenant("red"), 7, 0));
     assert_eq!(entry.match_, "in_port=1".parse().unwrap());
 
-    // A hundred changes of one entry are one.
+    // A hundred changes of one entry are reported as one change.
     for _ in 0..100 {
         world.say(red, 2, "flow add match=in_port=1 prio=7 actions=output:2");
     }

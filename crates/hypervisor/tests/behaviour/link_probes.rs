@@ -1,5 +1,5 @@
-//! Tests of LLDP in slices on OpenFlow 1.3. LLDP frames of hosts and tenants meet the tenants' own entries. Only Weir's
-//! own link probes go to Weir.
+//! Tests of LLDP in slices on OpenFlow 1.3. The tenants' own entries handle the LLDP frames of hosts and tenants. A
+//! tenant without LLDP in its slice also gets its own probes back.
 
 use crate::support::*;
 use openflow::v13::Message;
@@ -11,7 +11,7 @@ const BY_PORT: &str = "
     blue: in_port=4
 ";
 
-/// A tenant with a small slice. Everything else, LLDP too, belongs to another tenant.
+/// Red has a small slice. All other packets, also LLDP, belong to blue.
 const GUEST: &str = "
     red: ip,nw_src=10.1.0.0/16 @200
     blue: any
@@ -21,8 +21,8 @@ fn world(policy: &str) -> World {
     World::new(Setup::new(Version::V1_3, policy))
 }
 
-/// Ingress ports, reasons and cookies of the PACKET_INs that a controller has received. Each PACKET_IN must have the
-/// link probe as it was sent.
+/// The ingress ports, reasons and cookies of the PACKET_INs that a controller has received. Each PACKET_IN must contain
+/// the unchanged LLDP frame.
 fn packet_ins(world: &mut World, seat: Seat) -> Vec<(u32, u8, u64)> {
     let messages = world.received(seat);
     let packet_ins = messages.iter().map(|message| match Message::parse(message) {
@@ -73,7 +73,7 @@ fn lldp_frames_sent_by_a_tenant_are_handled_by_the_tenants_entries() {
     world.say(red, 3, "flow add match=dl_type=0x88cc cookie=6 actions=meta=5/ff;goto=1");
     world.packet(1, &probe);
     assert_eq!(packet_ins(&mut world, red), [(1, ACTION, 7)]);
-    // At another tenant's port it has no owner, whatever that tenant does with LLDP.
+    // At blue's port, no tenant gets red's probe, although blue has an entry for LLDP.
     world.say(blue, 4, "flow add match=dl_type=0x88cc cookie=8 actions=controller");
     world.packet(3, &probe);
     assert_eq!((packet_ins(&mut world, red), packet_ins(&mut world, blue)), (vec![], vec![]));
@@ -105,6 +105,6 @@ fn a_changed_probe_is_reported_only_to_the_owner_of_the_packet() {
     let changed = probe.len() - 8;
     probe[changed] ^= 1;
     world.packet(2, &probe);
-    // It is a packet of the port's owner, and no tenant's probe.
+    // The changed frame is not a probe of red. The frame belongs to blue, the owner of LLDP packets.
     assert_eq!((world.received(red).len(), world.received(blue).len()), (0, 1));
 }

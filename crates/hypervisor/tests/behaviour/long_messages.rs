@@ -17,7 +17,8 @@ fn rules(testbed: &Testbed, priority: u16) -> usize {
     entries.iter().filter(|it| it.contains(&format!("prio={priority} "))).count()
 }
 
-/// For one OUTPUT of the tenant's: add a tag, OUTPUT, remove the tag. FLOOD becomes an output to each port of a slice.
+/// A rule has more actions than the entry. An OUTPUT to a link becomes three actions: add a tag, OUTPUT, remove the
+/// tag. In a slice, FLOOD becomes an OUTPUT to each port of the slice.
 #[test]
 fn an_entry_with_a_rule_too_long_for_a_message_is_refused() {
     for (version, fits, more) in [(Version::V1_0, 2000, 2100), (Version::V1_3, 1000, 1100)] {
@@ -47,7 +48,7 @@ fn an_entry_with_a_rule_too_long_for_a_message_is_refused() {
     }
 }
 
-/// A packet for many hosts is copied for each host, at each ingress port.
+/// Weir copies a packet for many hosts for each host, at each ingress port.
 #[test]
 fn an_entry_with_too_many_copies_for_hosts_at_shared_ports_is_refused() {
     let mut red = Plan { edges: vec![(1, 1, 1)], ..Plan::default() };
@@ -63,7 +64,7 @@ fn an_entry_with_too_many_copies_for_hosts_at_shared_ports_is_refused() {
     }
 }
 
-/// A long entry takes the room of several entries, also if one message makes many entries long.
+/// A long entry counts as several entries, also if one MODIFY makes many entries long.
 #[test]
 fn a_long_entry_counts_as_several_entries_for_the_limit() {
     for (version, full) in [(Version::V1_0, "ALL_TABLES_FULL"), (Version::V1_3, "TABLE_FULL")] {
@@ -89,7 +90,8 @@ fn a_long_entry_counts_as_several_entries_for_the_limit() {
     }
 }
 
-/// Other tenants must not wait until rules without room have all been made: here 700 entries of about 50 rules each.
+/// The MODIFY needs about 50 rules for each of 700 entries. The limit must stop Weir early, because other tenants wait
+/// while Weir makes the rules.
 #[test]
 fn a_modify_that_needs_too_many_rules_is_refused_and_changes_no_rule() {
     let plan = Plan {
@@ -123,13 +125,12 @@ fn long_entries_are_reported_in_several_parts() {
     }
 }
 
-/// A group or meter that does not fit into a statistics reply is refused when it is added. So all that exist can be
-/// reported.
+/// Weir refuses a group that does not fit into a statistics reply. So Weir can report all existing groups.
 #[test]
 fn groups_too_long_for_a_statistics_reply_are_refused() {
     let mut world = World::new(Setup::new(Version::V1_3, "red: any"));
     let red = world.connect("red");
-    // 65,528 bytes: what describes a group is longer than what makes one.
+    // The description of this group has 65,528 bytes. A description is longer than the GROUP_MOD of the group.
     let long = list("mod_dl_src:02.00.00.00.00.01", 4093);
     let group = |id: u32, buckets: &str| format!("group add id={id} buckets={buckets}");
     world.say(red, 7, &group(1, &format!("{long},dec_ttl")));
@@ -156,7 +157,8 @@ fn groups_too_long_for_a_statistics_reply_are_refused() {
     assert!(heard.last().unwrap().starts_with("11 STATS group"));
 }
 
-/// If one message must hold the reply and cannot, Weir sends an error.
+/// On 1.0, one message must contain all ports of the switch. If the message has no room for all ports, Weir sends an
+/// error.
 #[test]
 fn a_features_request_with_too_many_ports_gets_an_error_on_1_0() {
     let mut world = World::new(Setup { ports: 1364, ..Setup::new(Version::V1_0, "red: any") });

@@ -9,7 +9,7 @@ use crate::support::*;
 use hypervisor::{RefusedBy, TenantId};
 use std::fmt::Write;
 
-/// Two tenants with ports, one with a low limit, one that only reads, one with a network of its own.
+/// Red and blue have ports, green has a low limit, reader may only read, and violet has a network of its own.
 const POLICY: &str = "
     red queues=1 vendor=0x99: in_port=1
     red: in_port=2
@@ -78,7 +78,7 @@ fn check(version: Version, text: &str) {
         assert!(count(|c| &c.from_controller) > 0, "not sent: {named}");
         let passed = count(|c| &c.to_switch) > 0;
         let should = matches!(row.policy, "forward" | "translate");
-        // Within a limit the first passes.
+        // In a row about a limit, Weir forwards the first message.
         let some = row.name.contains("limit");
         assert!(passed == should || some, "{named}: reached the switch: {passed}");
         let error = row.scenario.contains(" ERROR ");
@@ -136,7 +136,8 @@ fn every_message_type_has_a_row_in_the_message_policy() {
                 by_controllers.iter().all(|row| row.name != "unknown types"),
                 "{name} is known"
             );
-            // What only controllers send is one row of the switch's.
+            // A type that Weir rejects from controllers with OFPBRC_BAD_TYPE is sent only by switches. Such a type
+            // needs a row for the switch.
             let has_a_row = rows_from("switch").iter().any(|row| row.name.starts_with(name));
             assert!(
                 has_a_row || first.policy != "reject OFPBRC_BAD_TYPE",

@@ -26,7 +26,8 @@ fn rates(world: &mut World) -> Vec<u32> {
     rates
 }
 
-/// A change was stored and did not reach the switch. When the switch is back, Weir makes this change and no other.
+/// The store has saved the change of a meter, but the switch has not received the change. When the switch reconnects,
+/// Weir makes this change and no other change.
 #[test]
 fn a_stored_change_of_a_meter_is_made_after_a_lost_connection() {
     for (words, left) in [
@@ -47,7 +48,7 @@ fn a_stored_change_of_a_meter_is_made_after_a_lost_connection() {
         assert_eq!(rates(&mut world), left, "{words}");
         assert_eq!(world.store.len(), left.len(), "{words}");
         world.south_types();
-        // And when nothing was lost, nothing is sent.
+        // A reconnect without lost messages sends no METER_MOD.
         world.reconnect();
         const METER_MOD: u8 = 29;
         assert!(!world.south_types().contains(&METER_MOD), "{words}");

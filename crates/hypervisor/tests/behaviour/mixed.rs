@@ -19,7 +19,7 @@ fn one_big() -> Vec<Plan> {
     vec![two_networks().remove(0), big_networks().remove(1)]
 }
 
-/// Whether the ends of blue's link from the first switch to the third are of two versions.
+/// Whether the two ends of blue's link from the first switch to the third have different versions.
 fn is_mixed(versions: &Versions) -> bool {
     versions[0] != versions[2]
 }
@@ -28,11 +28,12 @@ fn frame(tag: &str) -> Vec<u8> {
     packet(&format!("{tag}10.0.0.1>10.0.0.2"))
 }
 
-/// On OpenFlow 1.0 a frame has one tag, the tag of the link. Only frames without a tag of the tenant's cross.
+/// On OpenFlow 1.0 a frame has one tag, the tag of the link. Only frames without a VLAN tag of the tenant's cross the
+/// link.
 #[test]
 fn only_frames_without_a_vlan_tag_cross_links_between_versions() {
     for versions in ALL.into_iter().filter(is_mixed) {
-        // A frame with a tag meets no entry that sends there.
+        // A frame with a VLAN tag matches no entry that outputs to the link.
         for (near, far) in [(1, 3), (3, 1)] {
             let mut testbed = Testbed::mixed(versions, two_networks(), 0);
             testbed.play(&format!(
@@ -58,7 +59,7 @@ fn frames_that_are_untagged_at_the_output_cross_links_between_versions() {
         for (match_, actions, tags) in [
             ("dl_vlan=0xffff", "push_vlan:8100,mod_vlan_vid:9,strip_vlan,output:11", &[""][..]),
             ("vlan_tci=0x1000/0x1000", "strip_vlan,output:11", &["vlan5:", "vlan6:"]),
-            // Behind the output the frame is as it was before.
+            // After the OUTPUT, the frame is the same as before the OUTPUT.
             ("dl_vlan=0xffff", "output:11,push_vlan:8100,mod_vlan_vid:6,output:2", &[""]),
             ("", "output:11,output:2", &[""]),
             ("", "output:2;write=output:11", &[""]),
@@ -79,11 +80,10 @@ fn frames_that_are_untagged_at_the_output_cross_links_between_versions() {
     }
 }
 
-/// A rule for frames with a tag is refused if it outputs only to such a link. A rule for all ports outputs to all other
-/// ports.
+/// An entry for tagged frames is refused if the entry outputs only to a link between versions. FLOOD outputs tagged
+/// frames to all other ports.
 #[test]
 fn an_output_of_tagged_frames_only_to_a_link_between_versions_is_refused() {
-    // An entry for exactly such frames, too, sends them to the other ports.
     Testbed::mixed([V1_3, V1_3, V1_0], two_networks(), 0).play(
         "
         only blue@1> flow add match=in_port=1,dl_vlan=9 prio=7 actions=output:11 -> ERROR OFPBAC_BAD_ARGUMENT
@@ -132,14 +132,15 @@ fn ports_on_1_3_count_received_bytes_without_the_tag_of_the_link() {
         }
         let bytes: usize = frames.iter().map(Vec::len).sum();
         let came = (2, bytes as u64);
-        // Only an end on 1.3 counts, and what arrived at the other end only that knows.
+        // Only an end on 1.3 counts received packets. The number of sent packets is not known, because only the other
+        // end counts these packets.
         let received = |at: u64, count| (versions[at as usize - 1] == V1_3).then_some(count);
         assert_eq!(testbed.counted(1, 3, 11), (received(3, came), None), "{versions:?}");
         assert_eq!(testbed.counted(1, 1, 11), (received(1, (0, 0)), None), "{versions:?}");
     }
 }
 
-/// The other end reconnects with another version.
+/// The new map gives blue's link one VLAN tag, as if the far end reconnected with OpenFlow 1.0.
 #[test]
 fn entries_are_updated_when_the_far_end_of_a_link_changes_the_version() {
     use fabric::Tagging;
@@ -162,7 +163,7 @@ fn entries_are_updated_when_the_far_end_of_a_link_changes_the_version() {
         }
     }
     testbed.put_maps(other, 2000..=tags);
-    // The entry for frames with a tag cannot stay, and the tenant's controller gets FLOW_REMOVED.
+    // The entry for tagged frames cannot stay, and the tenant's controller gets FLOW_REMOVED.
     let received = testbed.take_received();
     assert_eq!(received.len(), 1, "{received:?}");
     assert!(
@@ -179,7 +180,8 @@ fn entries_are_updated_when_the_far_end_of_a_link_changes_the_version() {
     assert_eq!(testbed.entries(1).len(), before[0].len() - 1);
 }
 
-/// A group has a second form, for frames with a tag. Tags that its buckets add or remove are taken into account.
+/// A group that outputs to such a link has a second instance for tagged frames. Weir considers tags that the buckets
+/// remove.
 #[test]
 fn groups_send_only_untagged_frames_over_links_between_versions() {
     let mut testbed = Testbed::mixed([V1_3, V1_3, V1_0], two_networks(), 0);
@@ -204,18 +206,19 @@ fn groups_send_only_untagged_frames_over_links_between_versions() {
         assert_eq!(testbed.out(1, 1, &words), testbed.out_beside(1, 1, &words), "{buckets}: {tag}");
         both_say(&mut testbed, 1, 1, "group delete id=2");
     }
-    // A frame with a tag goes by those of the buckets that do not send there.
+    // A tagged frame uses only the buckets that do not output to the link between versions.
     both_say(&mut testbed, 1, 1, "group add id=2 type=all buckets=output:10|output:11");
     let words = "out in_port=1 actions=group:2 data=vlan9:10.0.0.1>10.0.0.2";
     assert_eq!(testbed.out(1, 1, words).delivered, [(1, 2, 1, frame("vlan9:"))]);
     let groups = testbed.groups(1);
-    // A restart finds all of a group's forms.
+    // After a restart of Weir, the switch still has all instances of the groups.
     testbed.reconnect(1);
     assert_eq!(testbed.groups(1), groups);
     assert_eq!(testbed.out(1, 1, words).delivered, [(1, 2, 1, frame("vlan9:"))]);
 }
 
-/// A merged action set may change the tag, so a set that may be merged uses no group with such a link.
+/// If a later table can change the action set, the set may change the VLAN tag. So such a set cannot use a group that
+/// outputs to a link between versions.
 #[test]
 fn an_action_set_with_a_group_to_a_link_between_versions_is_refused() {
     Testbed::mixed([V1_3, V1_3, V1_0], two_networks(), 0).play(

@@ -45,9 +45,10 @@ fn a_packet_out_to_a_virtual_link_causes_a_packet_in_at_the_far_end() {
 #[test]
 fn frames_with_a_vlan_tag_do_not_cross_links_on_1_0() {
     for plans in [two_networks(), big_networks()] {
-        // Blue's port 11 leads to its third switch; whatever comes by it there leaves by port 1. There a frame with a tag
-        // meets no entry, whatever the entry's wildcards. At the edge tags are the tenant's. A packet with a tag is
-        // refused, before a link and as come by one.
+        // Blue's port 11 leads to its third switch, which outputs packets from this link to port 1. A tagged frame
+        // matches no entry that outputs to the link. At edge ports, all tags belong to the tenant. A PACKET_OUT or an
+        // entry that outputs a tagged frame to the link is refused. An entry that adds a tag to a frame from the link
+        // is refused too.
         Testbed::new(Version::V1_0, plans).play(
             "
             blue@1> flow add match=in_port=1 prio=5 actions=output:11
@@ -70,8 +71,8 @@ fn frames_with_a_vlan_tag_do_not_cross_links_on_1_0() {
     }
 }
 
-/// A change may turn one rule into several, one of which another entry owns. This rule stays with its owner (OpenFlow
-/// 1.0).
+/// On OpenFlow 1.0, a MODIFY may give an entry several rules. Another entry already owns one of these rules, and stays
+/// the owner of this rule.
 #[test]
 fn a_rule_stays_with_its_owner_when_a_modified_entry_needs_an_equal_rule() {
     Testbed::new(Version::V1_0, two_networks()).play(
@@ -90,7 +91,7 @@ fn a_rule_stays_with_its_owner_when_a_modified_entry_needs_an_equal_rule() {
 
 #[test]
 fn an_output_to_a_port_of_another_tenant_is_refused() {
-    // Port 3 of the first switch is blue's, by which red knows no port.
+    // Port 3 of the first switch belongs to blue. Red's switch has no port 3.
     both_versions(two_networks()).play(
         "
         only red@1> flow add match=in_port=1 prio=5 actions=output:3 -> ERROR OFPBAC_BAD_OUT_PORT

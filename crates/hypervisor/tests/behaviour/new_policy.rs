@@ -27,7 +27,7 @@ fn staying(version: Version, few: usize) -> usize {
 /// The number of bytes that the daemon reads from a connection in one turn.
 const READ: usize = 4096;
 
-/// `many` and `more` have their entries.
+/// A world in which `many` and `more` have their entries, and a controller of `quiet`.
 fn world(version: Version) -> (World, Seat) {
     let mut world = World::new(Setup::new(version, BEFORE));
     for (name, net) in [("many", 2), ("more", 3)] {
@@ -66,11 +66,12 @@ fn another_tenant_is_served_between_two_batches_of_a_new_policy() {
             world.turn(READ);
             world.now += 100_000;
             assert_eq!(world.heard(quiet).len(), 1, "{version:?} turn {turns}: ECHO");
-            // One turn later, behind the switch's answers.
+            // A PACKET_OUT leaves one turn later, behind the switch's replies.
             assert!(world.left.len() + 1 >= turns as usize, "{version:?} turn {turns}: PACKET_OUT");
             assert!(turns < 1_000);
         }
-        // 4,000 entries in batches of 128; on 1.0 half of them have an old and a new rule.
+        // Weir compiles 4,000 entries in batches of 128 entries. On 1.0, half of the entries have an old rule and a new
+        // rule.
         assert!((31..=64).contains(&turns), "{version:?}: {turns}");
         world.pump();
         assert_eq!(rules(&world), ENTRIES + staying(version, STAYING), "{version:?}");
@@ -93,7 +94,7 @@ fn requests_wait_until_a_new_policy_is_applied_to_every_entry() {
         world.stored();
         world.pump();
         let heard = world.heard(more);
-        // A tenant hears of entries that the policy takes away only if it has asked to hear of them.
+        // A tenant gets FLOW_REMOVED for an entry that the policy removes only if the entry has the flag SEND_FLOW_REM.
         let entries: usize = heard.iter().map(|it| it.matches("nw_src=10.3.").count()).sum();
         assert_eq!(entries, staying(version, STAYING), "{version:?}");
         assert!(heard.last().is_some_and(|it| it.starts_with("9 BARRIER")), "{heard:?}");
@@ -178,7 +179,7 @@ fn groups_are_updated_in_batches_after_a_new_policy() {
         assert!(heard.iter().any(|it| it.contains("ECHO")), "turn {turns}: {heard:?}");
         assert!(turns < 100);
     }
-    // In batches of 128; to look at those that watch counts, too.
+    // Weir updates 500 groups in batches of 128 groups. The search for groups that watch other groups counts too.
     assert!((4..=8).contains(&turns), "{turns}");
     world.pump();
     assert_eq!(sends_to(&mut world, "output:3"), GROUPS);

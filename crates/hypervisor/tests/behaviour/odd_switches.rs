@@ -12,8 +12,8 @@ const TENANTS: &str = "
 const SECOND: u64 = 1_000_000_000;
 const MESSAGES: usize = 1_000;
 
-/// Red and blue send PACKET_OUTs, red first, so that both compete for the switch. Gives the world when all have been
-/// sent.
+/// A world with a slow switch that has this fault. Red and blue each have 1,000 PACKET_OUTs to send, and both tenants
+/// compete for the switch.
 fn flood(version: Version, fault: emulate::Fault) -> World {
     let mut world = World::new(Setup { per_second: Some(8_000), ..Setup::new(version, TENANTS) });
     let seats = [world.connect("red"), world.connect("blue")];
@@ -44,10 +44,10 @@ fn unanswered_barriers_block_messages_only_until_the_reply_timeout() {
             world.advance(SECOND / 100);
             assert!(world.now < begin + 20 * SECOND, "{version:?}");
         }
-        // A reply is waited for ten seconds, and looked for each quarter of that.
+        // Weir waits ten seconds for a reply, and checks for missing replies every 2.5 seconds.
         let waited = world.now - begin;
         assert!(waited < 12 * SECOND + SECOND / 2, "{version:?}: {waited}");
-        // The switch does them in 250 ms.
+        // The switch handles all messages in 250 ms.
         world.advance(SECOND / 2);
         assert_eq!(left(&world), [MESSAGES; 2], "{version:?}");
     }
@@ -67,7 +67,8 @@ fn no_message_is_in_flight_after_the_switch_answers_barriers_again() {
 
 #[test]
 fn duplicate_replies_and_replies_with_a_wrong_xid_lose_no_message() {
-    // 2,000 messages take the switch 250 ms. A barrier whose reply has another xid is given up after ten seconds.
+    // The switch needs 250 ms for 2,000 messages. Weir gives up a barrier after ten seconds if the reply has another
+    // xid.
     let faults = [
         (emulate::Fault::ReplyTwice { every: 1 }, SECOND),
         (emulate::Fault::WrongXid { every: 2 }, 15 * SECOND),
@@ -90,7 +91,7 @@ fn barrier_replies_before_the_rules_are_installed_lose_no_request() {
         let mut world =
             World::new(Setup { per_second: Some(8_000), ..Setup::new(version, TENANTS) });
         let seats = [world.connect("red"), world.connect("blue")];
-        // The switch answers at once, and changes its table 50 ms later.
+        // The switch answers a barrier at once, and changes its table 50 ms later.
         world.switch.switch_mut().plant(vec![emulate::Fault::BarrierLies { by: 50_000_000 }]);
         for n in 0..ENTRIES {
             for (tenant, seat) in (1..).zip(seats) {
@@ -110,7 +111,7 @@ fn barrier_replies_before_the_rules_are_installed_lose_no_request() {
         }
         world.advance(SECOND / 2);
         assert_eq!(world.core.window().1, 0, "{version:?}: all is known to be done");
-        // To Weir these are answers like any other.
+        // Weir cannot distinguish these replies from correct replies.
         let counters = world.core.counters();
         assert_eq!((counters.unanswered, counters.unexpected), (0, 0), "{version:?}");
         world.switch.switch_mut().plant(Vec::new());
@@ -154,12 +155,12 @@ fn table_changes_that_wait_at_a_full_window_are_installed_after_a_reconnect() {
         }
         assert_eq!(sent_and_waiting(&world, "green", 14), (0, ENTRIES as usize + 1), "{version:?}");
         assert_eq!(world.heard(green), [""; 0], "{version:?}: nothing is confirmed");
-        // The switch went before anything was given up.
+        // The switch disconnects before Weir gives up an unanswered barrier.
         assert_eq!(world.core.counters().unanswered, 0, "{version:?}");
         world.switch.switch_mut().plant(Vec::new());
         world.reconnect();
         assert_eq!(world.core.window().1, 0, "{version:?}");
-        // Once, and without any request: the changes that had waited.
+        // Weir installs the waiting changes once, without a new request of the tenant.
         assert_eq!(world.tenant_flows().len(), ENTRIES as usize, "{version:?}");
         assert_eq!(left(&world), before, "{version:?}: no PACKET_OUT is sent to a later session");
         world.left.clear();
@@ -180,8 +181,8 @@ fn table_changes_that_wait_at_a_full_window_are_installed_after_a_reconnect() {
     }
 }
 
-/// A switch accepts one rule of an entry, refuses the other, and refuses to delete the first. The tenant still gets the
-/// error.
+/// The switch accepts only the first FLOW_MOD and refuses all later FLOW_MODs, also deletions. Weir sends fewer than
+/// 100 FLOW_MODs, and the tenant gets errors and the BARRIER_REPLY.
 #[test]
 fn a_switch_that_refuses_deletions_causes_errors_and_no_endless_retries() {
     for version in VERSIONS {
@@ -210,7 +211,7 @@ fn a_switch_that_refuses_deletions_causes_errors_and_no_endless_retries() {
                 } else if type_ == 14 {
                     mods += 1;
                     let error = openflow::error::Error { code: full, data: &[] };
-                    // The first rule comes to the switch, and nothing else is done.
+                    // The switch accepts the first FLOW_MOD and refuses all other FLOW_MODs.
                     if mods > 1 {
                         error.write_message(version, xid, &mut answer).unwrap();
                     }

@@ -1,9 +1,9 @@
-//! Properties of random networks on Open vSwitch. With the rules and groups that the core installs, Open vSwitch
-//! forwards packets as the emulated switch does.
+//! Tests of random networks on Open vSwitch. With the rules and groups that the core installs, Open vSwitch forwards
+//! packets as the emulated switch does.
 //!
-//! Other properties compare emulated switches with emulated switches of the tenant's own. The properties here show that
+//! Other tests compare emulated switches with emulated switches of the tenant's own. The tests in this file show that
 //! the emulated switch is a true model, for the entries and groups that networks use. Packets that Weir itself forwards
-//! are left out.
+//! are not compared.
 
 use crate::ovs::Ovs;
 use crate::support::courses::{self, Case, add_two_groups, comes};
@@ -13,7 +13,7 @@ use crate::support::*;
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseResult, TestRunner};
 
-/// The testbed's wires.
+/// The links between the physical switches of the testbed.
 const WIRES: [[(u64, u32); 2]; 3] = [[(1, 5), (2, 5)], [(2, 6), (3, 5)], [(3, 6), (1, 6)]];
 
 /// Runs cases, each with the OpenFlow versions of the switches.
@@ -24,7 +24,7 @@ fn run(test: &str, plans: &[Plan], cases: impl Strategy<Value = (Versions, Case)
     let asked = std::env::var_os("PROPTEST_CASES").is_some();
     let config = ProptestConfig::default();
     let config = ProptestConfig { cases: if asked { config.cases } else { 20 }, ..config };
-    // New switches each time: nothing is left of another case.
+    // Each case has new switches, so no state of another case is left.
     let forwards = |(versions, case): (Versions, Case)| {
         let mut ovs = Ovs::wired(test, SWITCHES, &WIRES).expect("it was there");
         forwards_as_emulated(&mut ovs, versions, plans, &case)
@@ -56,7 +56,7 @@ fn forwards_as_emulated(
             }
         }
     }
-    // Which bucket is chosen by what of the packet is the switch's own matter.
+    // Each switch chooses the bucket of a SELECT group in its own way, so these groups are left out.
     let chooses = |words: &str| words.contains("type=select");
     for (tenant, switch, words) in case.undisputed(plans).filter(|it| !chooses(&it.2)) {
         let head = testbed.head(*tenant, *switch);
@@ -70,7 +70,8 @@ fn forwards_as_emulated(
     for &packet in &case.packets {
         let (tenant, switch, port, frame) = comes(plans, packet);
         let at = testbed.place(tenant, switch, port);
-        // The sentinels of the oracle do not pass by its own stack's port.
+        // Packets at the LOCAL port are not compared: the test's sentinel packets, which show that all earlier packets
+        // have arrived, do not pass through the LOCAL port.
         let is_seen = |place: (u64, u32)| place.1 != LOCAL && testbed.has_host(place);
         if !is_seen(at) {
             continue;
@@ -84,8 +85,8 @@ fn forwards_as_emulated(
         let tables = || (1..=SWITCHES).map(|it| ovs.dump(it)).collect::<String>();
         prop_assert_eq!(&theirs, &ours, "{:02x?} at {:?}\n{}", frame, at, tables());
     }
-    // Open vSwitch 3.1 ends on an assertion (ofproto_rule_remove__) when a group is deleted that one rule names twice.
-    // Then this fails.
+    // Open vSwitch 3.1 ends with an assertion (ofproto_rule_remove__) on the deletion of a group that one rule names
+    // twice. Then this deletion fails.
     (1..=SWITCHES).for_each(|switch| ovs.delete_groups(switch));
     Ok(())
 }

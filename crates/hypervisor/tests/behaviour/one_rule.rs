@@ -6,7 +6,7 @@ use emulate::Fault;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// Red's entries for any port are one rule for each of its ports.
+/// An entry of red without an ingress port has one rule for each of red's ports.
 const PORTS: &str = "
     red flows=5 entries=8: in_port=1
     red: in_port=2
@@ -17,7 +17,7 @@ fn world() -> World {
     World::new(Setup::new(Version::V1_0, PORTS))
 }
 
-/// Red's rules on the switch: priority, match and the number of the owning entry.
+/// Red's rules on the switch: the match and the number of the owning entry.
 fn owned(world: &World) -> Vec<String> {
     let flows = world.switch.switch().flows().filter(|(_, flow)| flow.cookie as u32 != 0);
     let flows = flows.map(|(_, it)| format!("{} {}", it.match_, it.cookie as u32));
@@ -109,7 +109,7 @@ fn the_second_entry_takes_the_rule_over_when_the_owner_times_out() {
     }
 }
 
-/// The entry looks like an entry that no packet matches.
+/// Another entry owns the rule, so this entry counts no packets, like an entry that no packet matches.
 #[test]
 fn an_entry_without_an_owned_rule_has_its_own_timeouts() {
     let mut world = world();
@@ -172,13 +172,13 @@ fn rules_have_the_same_owners_after_a_restart() {
     assert_eq!(before, ["in_port=1 2", "in_port=2 1", "in_port=3 2"]);
     world.say(red, 4, "flow delete_strict match=in_port=2 prio=7");
     world.say(red, 5, "flow add match=in_port=2 prio=7 actions=output:3 cookie=1");
-    // Again the lowest number does not own all that it could.
+    // Again, the entry with the lowest number does not own all the rules that the entry could own.
     world.say(red, 6, "flow delete_strict prio=7");
     world.say(red, 7, "flow add prio=7 actions=output:1 cookie=2");
     let before = owned(&world);
     tables_agree(&mut world).unwrap();
     assert_eq!(owned(&world), before);
-    // The owner went while nobody looked.
+    // The rule of an owner is deleted on the switch without Weir's knowledge.
     let red = world.connect("red");
     world.say(red, 8, "flow delete");
     world.say(red, 9, "flow add match=in_port=2 prio=7 actions=output:3 idle=1");
@@ -240,7 +240,7 @@ fn entries_without_an_owned_rule_count_toward_the_rule_limit() {
     tables_agree(&mut world).unwrap();
 }
 
-/// A new slice turns two entries into one rule, and into two rules again.
+/// In the narrow slice, two entries have an equal rule. In the wide slice, each entry has its own rule.
 #[test]
 fn a_new_slice_merges_the_rules_of_two_entries_and_splits_the_rules_again() {
     let wide = "red: any";
@@ -260,7 +260,6 @@ fn a_new_slice_merges_the_rules_of_two_entries_and_splits_the_rules_again() {
     tables_agree(&mut world).unwrap();
 }
 
-/// After a refused change the entry keeps its remaining time.
 #[test]
 fn an_entry_without_an_owned_rule_keeps_its_timeout_after_a_refused_change() {
     let mut world = world();
@@ -284,8 +283,8 @@ fn an_entry_without_an_owned_rule_keeps_its_timeout_after_a_refused_change() {
     tables_agree(&mut world).unwrap();
 }
 
-/// The refusal of the rule that one entry takes over stops the queue. The rule that another entry takes over waits
-/// there.
+/// Two entries take over rules of an entry that times out. The switch refuses one take-over, and this refusal stops the
+/// queue. The other take-over waits in the queue and is done later.
 #[test]
 fn a_waiting_take_over_is_done_after_another_take_over_is_refused() {
     let setup = Setup { per_second: Some(1_000), ..Setup::new(Version::V1_0, PORTS) };
@@ -338,7 +337,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// After any events, each rule on the switch has one owner, and no rule is missing that an entry waits for.
+    /// After random events, a reconnect finds no missing rule and no extra rule, and no rule changes its owner.
     #[test]
     fn every_rule_has_one_owner_after_random_events(steps in vec(step(), 1..40), slow in any::<bool>()) {
         let policies = [PORTS, "red: in_port=2\nred: in_port=3", "red: dl_type=0x0800\nred: in_port=1"];
@@ -356,7 +355,7 @@ proptest! {
                 Step::Packet(port) => drop(world.packet(*port, &packet("10.1.0.1>10.1.0.2"))),
                 Step::Policy(at) => world.set_policy(policy(policies[*at])),
                 Step::Reconnect => {
-                    // What the switch was sent has got there, and none of it times out in this moment.
+                    // Before the reconnect, the switch receives all messages. No rule times out at this moment.
                     world.advance(1_234_567_890);
                     world.reconnect();
                     red = world.connect("red");

@@ -50,7 +50,8 @@ fn an_operator_can_view_the_tenants_entries_and_the_rules_on_the_switch() {
         assert_eq!((tenants[0].version, tenants[0].seen_as), (version, world.core.dpid()));
         let mut on_switch: Vec<String> = lines(&pages(&world, "red", Side::Switch));
         on_switch.sort();
-        // On 1.0 one rule for each port of the slice, on 1.3 one that matches on the tenant's number.
+        // On 1.0 the entry has one rule for each port of the slice. On 1.3 the entry has one rule, which matches on the
+        // tenant's number.
         let count = if version == Version::V1_0 { 2 } else { 1 };
         assert_eq!(on_switch.len(), count, "{on_switch:#?}");
         assert!(on_switch.iter().all(|line| line.contains("send_flow_rem priority=9,")));

@@ -6,10 +6,10 @@ use openflow::Version;
 
 const RED: &str = "red: any";
 
-/// A match that is as long as a match of OpenFlow 1.0.
+/// A match of OpenFlow 1.3 that is as long as a match of OpenFlow 1.0.
 const AS_LONG: &str = "match=tcp,nw_src=10.1.0.1,nw_dst=10.9.0.1,tp_dst=80";
 
-/// Whether all messages to the switch have the version that it speaks.
+/// Whether all messages to the switch have the version of the switch.
 fn is_spoken_to(world: &World) -> bool {
     world.south.iter().all(|message| message[0] == world.version.0)
 }
@@ -32,7 +32,7 @@ fn a_switch_that_reconnects_with_1_0_gets_only_messages_of_1_0() {
     world.advance(10_000_000_000);
     assert_eq!(world.heard(red), [""; 0]);
     assert!(is_spoken_to(&world));
-    // The one that was there first still has the group.
+    // The first switch reconnects. This switch still has the group.
     world.replace(old, Version::V1_3);
     assert!(world.core.is_ready() && is_spoken_to(&world));
     world.advance(1_000_000_000);

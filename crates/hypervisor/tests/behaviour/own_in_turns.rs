@@ -1,5 +1,5 @@
-//! Tests of Weir's own rules, and of the groups of a switch that connects, which Weir changes in turns. One turn of the
-//! event loop does a bounded amount of work.
+//! Tests of changes that Weir makes in turns: Weir's own rules after a new map, and the rules, groups and meters of a
+//! switch that connects. One turn of the event loop does a bounded amount of work.
 
 use crate::support::*;
 use emulate::{Config, Fault, ServiceTime, SlowSwitch};
@@ -17,7 +17,8 @@ const BATCH: usize = 8;
 const READ: usize = 4096;
 const FLOW_MOD: u8 = 14;
 
-/// A tenant at port 4, and transit packets at ports 1 to 3 with labels from `label` on.
+/// A policy with a tenant at port 4, and with transit packets at ports 1 to 3. The labels of the transit packets start
+/// at `label`.
 fn passing(label: u16) -> Policy {
     let hop = |n: u16| Hop {
         port: PortNumber::new(1 + u32::from(n % 3)).unwrap(),
@@ -83,7 +84,7 @@ fn a_new_map_is_applied_in_turns_and_tenant_requests_wait() {
             world.turn(READ);
             let is_change = |it: &&Vec<u8>| it[1] == FLOW_MOD;
             let changes = world.south[before..].iter().filter(is_change).count();
-            // The first batch is sent when the map comes, and carried in the first turn.
+            // Weir makes the first batch when the map arrives, and the first turn sends this batch and the next batch.
             assert!(changes <= 2 * BATCH, "{version:?} turn {turns}: {changes}");
             assert_eq!(world.heard(quiet).len(), 2, "{version:?} turn {turns}: ECHO, PACKET_IN");
             assert!(turns < 1_000);
@@ -98,7 +99,7 @@ fn a_new_map_is_applied_in_turns_and_tenant_requests_wait() {
     }
 }
 
-/// Whether a FLOW_MOD is the tenant's with priority 7.
+/// Whether a FLOW_MOD has priority 7, which only the tenant's request has.
 fn is_late(message: &[u8]) -> bool {
     match message[0] {
         1 => message[62..64] == [0, 7],
@@ -121,8 +122,8 @@ fn a_rule_that_is_refused_during_a_map_change_is_sent_again() {
     }
 }
 
-/// The event happens after a few turns, and after many. Then the switch has the rules of a map with labels from this
-/// number on.
+/// The event happens after 3 turns, and in another run after 40 turns. Then the switch has the rules of a map whose
+/// labels start at `labels`.
 fn check_interrupted(labels: u16, event: impl Fn(&mut World)) {
     for version in VERSIONS {
         for turns in [3, 40] {
@@ -151,7 +152,7 @@ fn a_reconnect_during_a_map_change_installs_the_missing_rules() {
     });
 }
 
-/// A switch without rules replaces the switch. Gives the numbers of messages of this type in each turn.
+/// Replaces the switch by a switch without rules. Returns the number of messages of this type in each turn.
 fn comes_empty(world: &mut World, type_: u8) -> Vec<usize> {
     let mut config = Config::new(DPID, 4);
     config.versions = VersionSet::only(world.version);

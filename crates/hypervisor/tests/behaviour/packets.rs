@@ -1,5 +1,5 @@
-//! Tests of PACKET_IN, PACKET_OUT and buffers. A PACKET_IN goes to the owner of the packet. A PACKET_OUT leaves only by
-//! ports of the slice.
+//! Tests of PACKET_IN, PACKET_OUT and buffers. Weir sends a PACKET_IN to the owner of the packet. A PACKET_OUT leaves
+//! the switch only by ports of the slice.
 
 use crate::support::*;
 
@@ -16,7 +16,7 @@ const BY_PORT: &str = "
     blue: in_port=3
 ";
 
-/// On OpenFlow 1.3 a table without entries drops packets. This entry sends them to the controller.
+/// On OpenFlow 1.3 a table without entries drops packets. This entry sends the packets to the controller.
 const MISS: &str = "
     [1.3] red> 900 flow add prio=0 actions=controller
     [1.3] blue> 900 flow add prio=0 actions=controller
@@ -191,7 +191,8 @@ fn an_lldp_probe_is_reported_only_to_the_tenant_that_sent_the_probe() {
         let probe = probe.clone();
         assert!(probe.len() > packet("lldp").len(), "untagged");
         assert_eq!(world.heard(blue), ["1 ERROR OFPBAC_BAD_OUT_PORT of type 13 xid 1"]);
-        // In by another of red's ports, then by blue's, then as a host would send it, then too late.
+        // The probe arrives at red's other port, then at blue's port, and then at red's port after the probe has
+        // expired.
         world.packet(1, &probe);
         assert_eq!(world.heard(red).len(), 1);
         world.packet(3, &probe);
@@ -211,7 +212,7 @@ fn an_lldp_probe_is_not_reported_to_another_tenant_with_lldp_in_the_slice() {
         world.say(red, 1, "out actions=output:2 data=lldp");
         let probe = world.left[0].frame.clone();
         if version == Version::V1_3 {
-            // There no PACKET_IN is sent for packets that meet no entry.
+            // On 1.3 a packet that matches no entry causes no PACKET_IN.
             for seat in [red, blue] {
                 world.say(seat, 2, "flow add prio=0 actions=controller");
             }
@@ -236,7 +237,7 @@ fn an_lldp_probe_returns_unchanged_to_the_tenant() {
     }
 }
 
-/// The buffer ids of each tenant start at 0.
+/// A setup in which the switch has packet buffers. The buffer ids of each tenant start at 0.
 fn with_buffers(version: Version) -> Setup {
     Setup { configure: |_| {}, ..Setup::new(version, BY_ADDRESS) }
 }
@@ -310,7 +311,7 @@ fn a_modified_entry_is_applied_to_the_packet_of_its_buffer() {
     );
 }
 
-/// However many entries the modification matches, the packet is sent through the tables once, after the modification.
+/// The MODIFY may match several entries. The packet is sent through the tables once, after the MODIFY.
 #[test]
 fn on_1_3_a_modify_sends_the_buffered_packet_through_the_tables_once() {
     for modify in [
@@ -388,8 +389,8 @@ fn a_packet_in_of_a_buffered_packet_has_the_length_of_set_config() {
     );
 }
 
-/// Only the bytes of a packet identify its owner, so the switch sends enough bytes, whatever the rule asks for. The tenant
-/// gets them all.
+/// On OpenFlow 1.0 only the bytes of a packet identify the owner. So the switch sends enough bytes, whatever max_len
+/// the entry has, and the tenant gets all these bytes.
 #[test]
 fn on_1_0_a_packet_in_can_be_longer_than_the_max_len_of_the_entry() {
     for length in [0, 20, 90] {
@@ -422,7 +423,8 @@ fn on_1_0_a_packet_in_can_be_longer_than_the_max_len_of_the_entry() {
     }
 }
 
-/// The bytes of a packet also decide who may read the packet and how it may be treated, wherever its rule is.
+/// From the bytes of a packet, Weir also decides which tenants may read the packet and which actions are permitted for
+/// the packet.
 #[test]
 fn readers_and_permissions_do_not_depend_on_the_max_len_of_the_entry() {
     for version in VERSIONS {
@@ -456,7 +458,7 @@ fn readers_and_permissions_do_not_depend_on_the_max_len_of_the_entry() {
     }
 }
 
-/// An IPv6 datagram to this port, behind more options than IPv4 has room for.
+/// A UDP datagram over IPv6 to this port. The options before the UDP header are longer than all options of IPv4 can be.
 fn behind_options(port: u16) -> Vec<u8> {
     const BYTES: usize = 512;
     let mut frame = packet("10.1.0.1>10.2.0.1")[..12].to_vec();

@@ -10,8 +10,8 @@ fn say(testbed: &mut Testbed, tenant: usize, switch: u64, words: &str) {
     assert_eq!(testbed.say(tenant, switch, words), Vec::<String>::new(), "{words}");
 }
 
-/// With two_networks(): blue's frames from its port 1 of the first switch cross its link to the third, and red's go to
-/// the second.
+/// A testbed of `two_networks` with entries. Blue's frames from port 1 of the first switch cross the link to the third
+/// switch, and red's frames cross the link to the second switch.
 fn forwarding(version: Version) -> Testbed {
     let mut testbed = Testbed::new(version, two_networks());
     for (tenant, switch, rule) in [
@@ -38,7 +38,7 @@ fn frame() -> Vec<u8> {
     packet("10.0.0.1>10.0.0.2")
 }
 
-/// This number of these frames.
+/// The counters for this number of frames: packets and bytes.
 fn frames_of(packets: u64) -> Option<(u64, u64)> {
     Some((packets, packets * frame().len() as u64))
 }
@@ -61,10 +61,10 @@ fn a_link_port_counts_only_packets_of_the_link() {
     send(&mut testbed, 1, 3, 2);
     check(&mut testbed, (1, 1, 11), 2, 3);
     check(&mut testbed, (1, 3, 11), 3, 2);
-    // The same tenant's other links, one of them on the same physical ports.
+    // The tenant's other link uses the same physical port of the first switch, and counts no packets.
     check(&mut testbed, (1, 1, 10), 0, 0);
     check(&mut testbed, (1, 2, 10), 0, 0);
-    // What passes through a switch does not come in there.
+    // The frames only pass through the second switch, so its ports do not count the frames.
     check(&mut testbed, (1, 2, 11), 0, 0);
 }
 
@@ -154,7 +154,7 @@ fn port_counters_continue_after_a_port_mod() {
     for version in [V13] {
         let mut testbed = forwarding(version);
         send(&mut testbed, 1, 1, 3);
-        // The other end is not notified, so what arrives has been sent.
+        // The other end does not get the PORT_MOD and still sends, so both ends count the frame.
         for (config, lets_in) in [("1", false), ("0", true), ("4", false), ("0", true)] {
             say(&mut testbed, 1, 3, &format!("port_mod port=11 config={config} mask=5"));
             let before = testbed.counted(1, 3, 11).0.unwrap().0;
@@ -173,7 +173,8 @@ fn port_statistics_are_answered_when_the_switch_at_the_far_end_is_silent() {
         testbed.deafen(3, true);
         send(&mut testbed, 1, 1, 3);
         send(&mut testbed, 1, 3, 2);
-        // Weir waits once for the silent switch, a quarter of a second. Counters that this switch has not reported are missing.
+        // Weir waits once for the silent switch, for a quarter of a second. The counters that this switch has not
+        // reported are missing.
         assert_eq!(testbed.counted_at_once(1, 1, 11), None);
         testbed.wait(1);
         for _ in 0..2 {
@@ -184,7 +185,7 @@ fn port_statistics_are_answered_when_the_switch_at_the_far_end_is_silent() {
         testbed.deafen(3, false);
         testbed.counted(1, 1, 11);
         check(&mut testbed, (1, 1, 11), 2, 3);
-        // The last counters of a silent switch count until the switch answers again.
+        // The last counters of a silent switch are used until the switch answers again.
         testbed.deafen(3, true);
         send(&mut testbed, 1, 1, 4);
         check(&mut testbed, (1, 1, 11), 2, 3);
@@ -264,7 +265,7 @@ fn a_link_port_of_a_big_switch_counts_at_the_member_with_the_link_end() {
     send(&mut testbed, 1, 3, 2);
     check(&mut testbed, (1, 1, 10), 2, 3);
     check(&mut testbed, (1, 3, 10), 3, 2);
-    // The link's end is on another of its members now.
+    // The link now ends at another member of the big switch.
     let mut plans = big_networks();
     plans[1].links[0] = [(1, 10), (3, 10)];
     let (maps, tags) = Testbed::maps_from(3000, &plans);
