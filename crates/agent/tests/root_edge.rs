@@ -1,7 +1,8 @@
-//! Agents at work on a real switch: what TCP and UDP get of a receiver that both want. They need root and Open vSwitch.
+//! Tests of agents with a real Open vSwitch: how TCP and UDP share the bandwidth of one receiver. The tests need root
+//! and Open vSwitch.
 //!
-//! Shares are measured over seconds and compared generously; how soon they are reached is what
-//! `weir reproduce riggio2013-edge` prints.
+//! The tests measure shares over seconds, and compare the shares with a wide tolerance. `weir reproduce
+//! riggio2013-edge` prints how soon the flows have their shares.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::panic)] // Helpers of tests, too.
@@ -17,7 +18,8 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Of 1,514 bytes of a full frame so many are TCP's payload; with UDP's 1,400 bytes it is nearly the same.
+/// Of the 1,514 bytes of a full frame, 1,448 bytes are TCP payload. With UDP's 1,400 bytes the ratio is nearly the
+/// same.
 const PAYLOAD: f64 = 1448.0 / 1514.0;
 
 fn is_near(found: f64, expected: f64, tolerance: f64) -> bool {
@@ -45,8 +47,8 @@ fn ovs_a_udp_burst_leaves_a_tcp_flow_its_guaranteed_rate() {
         let alone = rates(&[&tcp], Duration::from_secs(2))[0];
         let udp = network.udp("h2", "h3", 5002, 100_000_000);
         std::thread::sleep(Duration::from_millis(500));
-        // When the machine stops for some milliseconds, TCP loses packets and sends less for a while. So the first of some
-        // measurements in which both flows have their rates counts.
+        // When the machine stops for some milliseconds, TCP loses packets and sends less for a while. So the test
+        // measures again, at most four times, until both flows have their rates.
         let has_half = |rate: &f64| is_near(*rate, 10.0 * PAYLOAD, 0.15);
         let mut beside = rates(&[&tcp, &udp], Duration::from_secs(2));
         for _ in 0..4 {
@@ -57,11 +59,11 @@ fn ovs_a_udp_burst_leaves_a_tcp_flow_its_guaranteed_rate() {
         }
         (alone, beside)
     });
-    // TCP alone has the whole link. Then UDP wants ten times its share, and gets half.
+    // TCP alone has the whole link. Then UDP wants ten times its share, and gets half of the link.
     expect_near(alone, 20.0 * PAYLOAD, 0.15);
     expect_near(beside[0], 10.0 * PAYLOAD, 0.15);
     expect_near(beside[1], 10.0 * PAYLOAD, 0.15);
-    // The agent is gone, and with it every shaper: UDP takes what it wants.
+    // The agents remove every shaper when they stop. Then UDP leaves less than a quarter of the link to TCP.
     let udp = network.udp("h2", "h3", 5003, 100_000_000);
     std::thread::sleep(Duration::from_secs(1));
     let without = rates(&[&tcp], Duration::from_secs(2))[0];
@@ -131,7 +133,7 @@ fn ovs_agents_of_two_servers_share_the_bandwidth_of_a_receiver() {
         .map(|rates| rates.received)
         .collect();
     assert!(!received.is_empty(), "{reported:?}");
-    // The last: the first may be from before the burst.
+    // The last report counts, because the first report may be from before the burst.
     expect_near(received.last().unwrap().bits_per_second() as f64, 10e6, 0.2);
     assert!(reported.iter().any(|rates| rates.vnic == vnics[1].mac), "of both agents");
 }
@@ -157,7 +159,7 @@ fn ovs_invalid_settings_are_refused_and_leave_the_qdiscs_unchanged() {
         ("need an address to listen on", &|it| {
             it.hypervisor = Some(("x".to_owned(), ([127, 0, 0, 1], 9).into()))
         }),
-        // The first is shaped by then, and has to be given back.
+        // The agent shapes h1 before the interface of h2 is found to be wrong, and has to remove the shaper of h1.
         ("VNIC h2", &|it| it.vnics[1].interface = "eth9".to_owned()),
     ];
     for (expected, change) in cases {

@@ -1,4 +1,5 @@
-//! Sampling and mirroring on real interfaces, and through a real Open vSwitch: they need root, and skip by name without.
+//! Tests of sampling and mirroring on real interfaces and with a real Open vSwitch. The tests need root, and are
+//! skipped by name without root.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::panic)] // Helpers of tests, too.
@@ -25,13 +26,13 @@ const PROBES: u32 = 100_000;
 const HOSTS: Requirements = Requirements { switches: false, rates: false };
 const SWITCH: Requirements = Requirements { switches: true, rates: false };
 
-/// A lab of the test's own.
+/// A lab for one test.
 struct Network {
     lab: LabGuard,
     _alone: MutexGuard<'static, ()>,
 }
 
-/// One test at a time: they share the machine's cores, and a sampler must not starve.
+/// Only one test runs at a time: the tests share the machine's cores, and a sampler must not starve.
 static ALONE: Mutex<()> = Mutex::new(());
 
 impl Network {
@@ -69,7 +70,7 @@ impl Network {
         self.run(node, &format!("tc -batch - <<'END'\n{script}END"));
     }
 
-    /// Sends that many probes from h1 to h2, slowly enough that no ring has to overflow.
+    /// Sends `count` probes from h1 to h2, slowly enough that no ring overflows.
     fn send(&self, count: u32) {
         self.send_from("h1", "eth0", 0..count, 50_000.0);
     }
@@ -99,15 +100,15 @@ impl Network {
     }
 }
 
-/// How far a count of sampled frames may be from its mean: six standard deviations.
+/// The largest allowed difference between a count of sampled frames and its mean: six standard deviations.
 fn slack(count: u32, rate: f64) -> f64 {
     6.0 * (f64::from(count) * rate * (1.0 - rate)).sqrt()
 }
 
-/// Longer than the timeout of a block: after a silence of this length nothing more comes.
+/// This time is longer than the timeout of a block: after a silence of this length no more frames arrive.
 const SILENCE: Duration = Duration::from_secs(1);
 
-/// The sequence numbers of all probes that came before a silence of this length.
+/// The sequence numbers of all probes that arrive before a silence of the given length.
 fn sequences(capture: &mut Capture, silence: Duration) -> Vec<u32> {
     let mut found = Vec::new();
     while let Some(block) = capture.next_block(silence).unwrap() {
@@ -126,7 +127,8 @@ fn root_the_sampler_takes_the_configured_share_of_packets() {
         return;
     }
     let network = Network::pair("share");
-    // Nobody reads while the probes are sent, and the longer that takes, the more blocks are used up by their timeout.
+    // The test reads nothing while it sends probes. The longer the sending takes, the more blocks are closed by their
+    // timeout, so the ring has to be large.
     let options = SamplerOptions { rate: 0.25, memory: 64 << 20, ..SamplerOptions::default() };
     let mut sampler = network.at("h2", || Sampler::open("eth0", &options)).unwrap();
     let collector = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -156,7 +158,7 @@ fn root_the_sampler_takes_the_configured_share_of_packets() {
     }
 }
 
-/// sFlow says a frame as it was on the wire, though the kernel takes its VLAN tag out.
+/// An sFlow sample shows the frame as the frame was on the wire, although the kernel removes the VLAN tag.
 #[test]
 fn root_a_sample_contains_the_vlan_tag_of_the_frame() {
     if lab::testing::skip("root_a_sample_contains_the_vlan_tag_of_the_frame", HOSTS) {
@@ -188,7 +190,7 @@ fn root_a_sample_contains_the_vlan_tag_of_the_frame() {
     let bytes = builder.finish(1).expect("a sample");
     let sample = agent::sflow::Datagram::parse(bytes).unwrap().flow_samples().next();
     let sample = sample.unwrap().unwrap();
-    // With the frame check sequence, which sFlow counts.
+    // sFlow counts the frame check sequence in the length.
     assert_eq!((sample.length, sample.header), (94, &frame[..60]));
     assert_eq!(sample.flow.unwrap().to_string(), "udp 10.1.0.1:5000 > 10.1.0.2:53");
 }
@@ -204,7 +206,7 @@ fn root_each_frame_is_mirrored_to_exactly_one_destination() {
     for index in 0..shares.len() {
         network.run("h2", &format!("ip link add to{index} type veth peer name at{index}"));
         network.run("h2", &format!("ip link set to{index} up; ip link set at{index} up"));
-        // Nobody reads while the probes are sent: blocks are to be filled before they are used up.
+        // The test reads nothing while it sends probes. With the long timeout a block is full before it is closed.
         let options = CaptureOptions {
             filter: Some(Filter::probes(TAG)),
             block_timeout: Duration::from_millis(500),
@@ -236,14 +238,14 @@ fn root_each_frame_is_mirrored_to_exactly_one_destination() {
     }
     let twice = seen.values().filter(|times| **times > 1).count();
     assert_eq!(twice, 0, "of {PROBES} frames");
-    // The shares sum to one: so each frame is somewhere.
+    // The sum of the shares is one, so each frame has a destination.
     assert_eq!(seen.len(), PROBES as usize);
     network.tc("h2", &agent::mirror::clear("eth0").unwrap());
     network.send(10);
     assert_eq!(sequences(&mut places[0], SILENCE).len(), 0);
 }
 
-/// Two servers mirror everything to each other over the very interfaces that they sample.
+/// Two servers mirror all frames to each other over the same interfaces that they sample.
 #[test]
 fn root_mirrored_frames_are_not_mirrored_again() {
     if lab::testing::skip("root_mirrored_frames_are_not_mirrored_again", HOSTS) {
@@ -272,12 +274,12 @@ fn root_mirrored_frames_are_not_mirrored_again() {
         text.trim().parse().unwrap()
     };
     assert!((SENT..SENT + 50).contains(&counter("h2")), "{}", counter("h2"));
-    // What h1 mirrors is h2's unreachable messages at the most, not what was mirrored to it.
+    // h1 mirrors at most the unreachable messages of h2, and not the frames that h2 mirrored to h1.
     assert!(counter("h1") < 50, "{}", counter("h1"));
 }
 
-/// From a traffic matrix to frames: three servers, each with a virtual machine's interface, sample, mirror and process
-/// what the plan says.
+/// The test solves a plan for a traffic matrix. Three servers, each with the interface of a virtual machine, sample,
+/// mirror and process frames according to the plan. The test compares the numbers of sampled frames with the plan.
 #[test]
 fn ovs_an_enacted_plan_samples_at_the_planned_rates() {
     if lab::testing::skip("ovs_an_enacted_plan_samples_at_the_planned_rates", SWITCH) {
@@ -387,7 +389,7 @@ fn ovs_a_bridge_samples_when_sflow_is_set_in_the_database() {
     assert!(collector.total().samples >= 20);
     assert!(collector.flows(1)[0].name.contains("ip 1 10.0.0."), "{:?}", collector.flows(1));
 
-    // As much of a packet as it sends, and more.
+    // A header of the largest allowed size is accepted; a larger header is refused.
     let large = OvsSampling { header: LARGEST_HEADER, ..sampling };
     database.set_sampling("s1", &large).unwrap();
     let mut samples = 0;
@@ -395,7 +397,7 @@ fn ovs_a_bridge_samples_when_sflow_is_set_in_the_database() {
         network.run("h1", "ping -c 5 -i 0.002 -s 1400 -q 10.0.0.2");
         let mut buffer = [0; 2048];
         while let Ok(count) = socket.recv(&mut buffer) {
-            // A large header makes a datagram of its own.
+            // A sample with a large header has its own datagram.
             samples += u32::from(count > 500);
         }
     }

@@ -1,4 +1,5 @@
-//! Shapers on real interfaces, beside what `tc` makes of the same: they need root, and skip by name without.
+//! Tests of shapers on real interfaces, in comparison with the same shapers made by `tc`. The tests need root, and are
+//! skipped by name without root.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::panic)] // Helpers of tests, too.
@@ -55,7 +56,7 @@ fn shape() -> Shape {
     }
 }
 
-/// The oracle: `tc` makes the same shaper, and shows both shapers.
+/// `tc` is the oracle: `tc` makes the same shaper, and shows both shapers.
 #[test]
 fn root_a_shaper_equals_the_same_shaper_made_by_tc() {
     if lab::testing::skip("root_a_shaper_equals_the_same_shaper_made_by_tc", RATED) {
@@ -89,7 +90,7 @@ fn root_a_shaper_equals_the_same_shaper_made_by_tc() {
     script.extend([filter(2, "10"), filter(3, "11"), filter(4, "12")]);
     network.tc("h2", &script);
     let lines = |text: String| {
-        // The queues' own numbers are given by the kernel.
+        // The kernel chooses the numbers of the queues.
         let line = |line: &str| match line.strip_prefix("qdisc bfifo ") {
             Some(queue) => queue.split_once(' ').unwrap().1.to_owned(),
             None => match line.split_once(" leaf ") {
@@ -120,7 +121,7 @@ fn root_qdiscs_are_unchanged_after_a_shaper_is_refused_or_removed() {
     let again = network.at("h1", || Shaper::install(shape())).err().unwrap().to_string();
     assert_eq!(again, "another weir agent shapes eth0");
 
-    // Killed: nobody removes anything, and the next agent begins again.
+    // The agent is killed and does not remove its shaper. The next agent replaces the shaper.
     drop(shaper);
     assert!(network.queueing("h1").contains("5745:12"));
     let fewer = Shape { destinations: shape().destinations[..1].to_vec(), ..shape() };
@@ -173,14 +174,14 @@ fn root_classes_count_the_bytes_to_each_destination() {
     });
     network.run("h1", "ping -c 20 -i 0.01 -s 1000 -q 10.0.0.2");
     let counters = shaper.counters().unwrap();
-    // 20 echo requests of 1,042 bytes, and perhaps an ARP reply to that address.
+    // h1 sends 20 echo requests of 1,042 bytes, and perhaps an ARP reply to the same address.
     assert!((20_840..22_000).contains(&counters[0].bytes), "{counters:?}");
     assert_eq!(counters[1].bytes, 0);
     let (mut other, before) = before;
     let received = other.received().unwrap() - before;
     assert!((20_840..22_500).contains(&received), "{received}");
 
-    // What falls back is what was throttled.
+    // `fall_back` sets the ceiling of a throttled class back to the full rate.
     shaper.set_ceiling(0, Bandwidth::from_bits_per_second(100_000)).unwrap();
     assert!(network.queueing("h1").contains("ceil 100Kbit"));
     drop(shaper);

@@ -1,4 +1,4 @@
-//! Interfaces in VLANs: they need root, and skip by name without.
+//! Tests of interfaces in VLANs. The tests need root, and are skipped by name without root.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::panic)] // Helpers of tests, too.
@@ -42,7 +42,8 @@ impl Pair {
         receiver.recv_from(&mut [0; 16]).is_ok()
     }
 
-    /// More than the kernel cuts into frames at once, so that tags go onto all of them.
+    /// Whether a TCP stream of 1 MiB arrives. The stream is longer than the data that the kernel cuts into frames at
+    /// once, so the test checks that every frame gets a tag.
     fn carries_a_stream(&self) -> bool {
         let to = self.address("h2");
         let listener = self.0.at("h2", || TcpListener::bind(to).unwrap());

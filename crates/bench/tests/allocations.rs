@@ -1,4 +1,4 @@
-//! Sending, receiving and recording allocate nothing per message.
+//! Tests that sending, receiving and recording allocate no memory per message.
 
 #![allow(clippy::unwrap_used, reason = "test code")]
 

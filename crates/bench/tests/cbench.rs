@@ -1,6 +1,6 @@
-//! Compares the benchmark with cbench, if cbench is installed (Debian has no package of cbench). Both run in throughput
-//! mode against the same controller, in turn within one run. The test prints both rates. Which rate is higher depends
-//! on the controller, so the test asserts only that both rates are above 0.
+//! A test that compares the benchmark with cbench, if cbench is installed (Debian has no package of cbench). Both
+//! programs run in throughput mode with the same controller, in turn. The test prints both rates. Which rate is higher
+//! depends on the controller, so the test asserts only that both rates are above 0.
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "test code")]
 

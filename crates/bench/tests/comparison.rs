@@ -1,5 +1,5 @@
-//! A comparison from beginning to end: systems are started and measured in turn, and the results
-//! are written and read again.
+//! Tests of a comparison from beginning to end: systems are started and measured in turn, and the results are written
+//! and read again.
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "test code")]
 

@@ -1,5 +1,5 @@
-//! Real controllers under the controller benchmarks: `ovs-testcontroller` (Debian package
-//! openvswitch-testcontroller) and os-ken. Counts are asserted, never times.
+//! Tests of the controller benchmarks with real controllers: `ovs-testcontroller` (Debian package
+//! openvswitch-testcontroller) and os-ken. The tests assert counts, never times.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "test code")]
 
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A controller's process; it ends when this is dropped.
+/// The process of a controller. The process ends when this value is dropped.
 struct Controller {
     child: Child,
     address: SocketAddr,
@@ -45,7 +45,7 @@ impl Controller {
         Self::ovs_testcontroller_as("ptcp", |_| {})
     }
 
-    /// Starts `ovs-testcontroller`, which listens by this scheme, with more arguments.
+    /// Starts `ovs-testcontroller` with more arguments. The controller listens with the given scheme.
     fn ovs_testcontroller_as(scheme: &str, more: impl FnOnce(&mut Command)) -> Self {
         let socket = |port| std::env::temp_dir().join(format!("weir-bench-controller-{port}.ctl"));
         let mut controller = Self::start(|port| {
@@ -92,7 +92,7 @@ fn shell(command: &str) {
     assert!(Command::new("sh").args(["-c", command]).status().unwrap().success(), "{command}");
 }
 
-/// A command that runs when this is dropped.
+/// A shell command that runs when this value is dropped.
 struct AtEnd(String);
 
 impl Drop for AtEnd {
@@ -141,7 +141,7 @@ fn run(plan: &ControllerPlan, tests: &[&str], helpers: &mut Helpers) -> Verdict 
     verdict
 }
 
-/// Asserts that all points of this test have these figures, above 0 on average.
+/// Asserts that all points of the benchmark `test` have the given figures, each with a mean above 0.
 #[track_caller]
 fn check(verdict: &Verdict, test: &str, figures: &[&str]) {
     let points = &verdict.results.points;
@@ -156,7 +156,7 @@ fn check(verdict: &Verdict, test: &str, figures: &[&str]) {
     }
 }
 
-/// Asserts that the findings are these and no others.
+/// Asserts that the findings are exactly the expected findings.
 #[track_caller]
 fn check_findings(verdict: &Verdict, expected: &[&str]) {
     // These findings come from few trials or from a busy machine, not from the controller.
@@ -261,8 +261,7 @@ fn ovs_testcontroller_is_measured_with_malformed_messages_and_attacks() {
         let of = report::Scalar::from(test);
         let points = verdict.results.points.iter();
         let points: Vec<_> = points.filter(|point| point.parameters["test"] == of).collect();
-        // Three benchmarks have three points each, and the benchmark without discovery has one
-        // point.
+        // Each of three benchmarks has three points, and the benchmark without discovery has one point.
         assert_eq!(points.len(), 10, "{test}");
         for (benchmark, figure) in [
             ("reactive-path-time", "path_ms"),

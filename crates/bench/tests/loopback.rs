@@ -1,5 +1,5 @@
-//! The generator with its two ends connected directly: every message must be accounted for. The
-//! tests assert counts, never times.
+//! Tests of the generator with its two ends connected directly: every message must be accounted for. The tests assert
+//! counts, never times.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are test code too")]
 
@@ -128,8 +128,7 @@ fn the_batch_setting_gives_the_number_of_messages_per_write() {
         let outcome = session.run(&load, &[]).unwrap();
         check_whole(&outcome, 200);
         let got = outcome.messages_per_write;
-        // If the operating system interrupts a burst, the rest of the burst may be sent with the
-        // next burst.
+        // If the operating system interrupts a burst, the rest of the burst may be sent with the next burst.
         assert!(got >= want && (batch == 0 || got <= want), "{got} is not {want}");
     }
 }
@@ -142,8 +141,7 @@ fn saturating_and_closed_loop_loads_lose_no_message() {
         Load::saturating(Kind::PacketOut, 2, 100),
         Load::new(vec![Stream::new(0, Kind::Barrier, Arrivals::Closed { outstanding: 4 })], 100),
     ] {
-        // On a loaded machine TCP itself drops segments when a buffer overflows, and retransmits
-        // them after a wait.
+        // On a loaded machine TCP drops segments when a buffer overflows, and retransmits the segments after a wait.
         let load = Load { drain_ms: 20_000, ..load };
         let outcome = session.run(&load, &[]).unwrap();
         let counts = outcome.counts();
@@ -164,8 +162,7 @@ fn a_slow_switch_answers_at_its_service_rate_without_loss() {
     let load = Load { drain_ms: 5000, ..Load::constant(Kind::PortStats, 1, 2000.0, 200) };
     let outcome = session.run(&load, &[]).unwrap();
     check_whole(&outcome, 400);
-    // The schedule has 400 messages of a millisecond each within 200 ms, so the last message waits
-    // some 200 ms.
+    // The schedule has 400 messages of a millisecond each within 200 ms, so the last message waits about 200 ms.
     assert!(outcome.latency().percentile(100.0) >= Some(190_000_000));
     assert!((0.01..=1.001).contains(&outcome.switch_busy), "{}", outcome.switch_busy);
 }
@@ -212,8 +209,7 @@ fn each_arrival_process_sends_the_expected_number_of_messages() {
 
 #[test]
 fn a_loss_free_search_passes_only_trials_without_lost_or_late_messages() {
-    // The switch handles 5,000 messages per second. Messages above this rate wait in its queue and
-    // are late.
+    // The switch handles 5,000 messages per second. Messages above this rate wait in its queue and are late.
     let mut session = open(|setup| setup.switch.service_ns = 200_000, 1);
     let search = |goal| Search {
         kind: Kind::Barrier,
@@ -251,8 +247,7 @@ fn data_packets_show_the_rule_delay_that_early_barrier_replies_hide() {
                 check_whole(&outcome, 40);
                 outcome.latency().percentile(0.0).unwrap()
             };
-            // Measured by barriers the switch seems fast; measured by packets the switch shows its
-            // real speed.
+            // Barriers make the switch seem fast. Packets show the real speed of the switch.
             let (barrier, packet) =
                 (run(&mut session, Kind::FlowMod), run(&mut session, Kind::FlowModPacket));
             // Histograms have values with three digits, rounded down.

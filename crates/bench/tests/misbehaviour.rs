@@ -1,4 +1,4 @@
-//! Systems under test with faults: each fault is reported by name, no test hangs, and no fault is ever counted as
+//! Tests with faulty systems under test: each fault is reported by name, no test hangs, and no fault is counted as
 //! latency.
 
 #![allow(clippy::unwrap_used, reason = "the relay below is test code too")]
@@ -110,7 +110,7 @@ fn an_echo_reply_without_payload_is_reported() {
 
 #[test]
 fn an_error_reply_counts_as_refused_and_adds_no_latency() {
-    // The relay refuses requests to the switch: it sends an ERROR to the controller in place of the reply.
+    // The relay refuses requests to the switch: the relay sends an ERROR to the controller in place of the reply.
     let outcome = run(Kind::Echo, |_, tenant, _, mut frame| {
         if is(&frame, ECHO_REPLY) {
             frame[1] = 1;

@@ -1,4 +1,4 @@
-//! A real switch: Open vSwitch in a lab, its data plane reached through interfaces. Needs root.
+//! Tests with a real switch: Open vSwitch in a lab, with data ports on real interfaces. The tests need root.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are test code too")]
 
@@ -67,8 +67,8 @@ fn root_open_vswitch_is_measured_over_interfaces_without_loss() {
                 "{kind:?} {version:?} {counts:?}"
             );
             assert!(outcome.faults.is_empty(), "{kind:?}: {:?}", outcome.faults.sentences());
-            // The kernel's times of arrival and the generator's times have one scale: no packet
-            // arrives before it is sent, or half a minute later.
+            // The kernel's times of arrival and the generator's times have one scale: no packet arrives before it is
+            // sent, or half a minute later.
             let (least, most) =
                 (outcome.latency().percentile(0.0), outcome.latency().percentile(100.0));
             assert!(least > Some(1_000) && most < Some(30_000_000_000), "{least:?} {most:?}");

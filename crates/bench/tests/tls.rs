@@ -1,5 +1,5 @@
-//! The generator over TLS, with certificates of the real `ovs-pki`. Every message is accounted for
-//! as over plain TCP, and a peer with a certificate of another authority is reported.
+//! Tests of the generator over TLS, with certificates of the real `ovs-pki`: every message is accounted for as over
+//! plain TCP, and a peer with a certificate of another authority is reported.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are test code too")]
 

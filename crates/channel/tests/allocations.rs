@@ -1,4 +1,4 @@
-//! In the steady state a message costs no allocation, however many there are per turn.
+//! Tests that a message costs no allocation in the steady state, for any number of messages per turn.
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 use allocation_counter::measure;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use channel::{Address, Connection, Event, EventLoop, Listener, Options, TimerKey, memory};
 
-/// Allocations of this thread during `work`.
+/// The number of allocations of this thread during `work`.
 fn allocations(work: impl FnOnce()) -> u64 {
     measure(work).count_total
 }
@@ -17,7 +17,7 @@ const FRAME: [u8; 82] = {
     frame
 };
 
-/// `turns` turns in which `batch` messages, and a part of one more, go through.
+/// Relays messages for `turns` turns. In each turn `batch` messages and a part of the next message are relayed.
 fn relay(
     from: &mut Connection,
     to: &mut Connection,

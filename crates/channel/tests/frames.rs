@@ -1,4 +1,4 @@
-//! Frames over the in-memory transport: cutting, back-pressure, bounds, and every kind of end.
+//! Tests of frames over the in-memory transport: splitting, back-pressure, bounds, and every kind of close.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 
 use channel::memory::{self, MemoryStream};
@@ -6,7 +6,7 @@ use channel::{CloseReason, Connection, Flushed, Full, Options, ReadState};
 use proptest::prelude::*;
 use std::io::Write;
 
-/// A frame of this length whose body has its number.
+/// A frame of this length, whose body contains its number.
 fn frame(number: u32, length: usize) -> Vec<u8> {
     let mut frame = vec![4, 2];
     frame.extend_from_slice(&(length as u16).to_be_bytes());
@@ -20,7 +20,7 @@ fn connection(capacity: usize) -> (Connection, MemoryStream) {
     (Connection::in_memory(ours, &Options::default()), theirs)
 }
 
-/// Takes all frames that are complete.
+/// Takes all complete frames.
 fn take_all(connection: &mut Connection) -> Vec<Vec<u8>> {
     std::iter::from_fn(|| connection.next_frame().unwrap().map(|frame| frame.to_vec())).collect()
 }
@@ -71,8 +71,8 @@ fn a_frame_can_be_edited_in_place_and_peek_does_not_consume_a_frame() {
     assert_eq!(take_all(&mut connection), [frame(2, 12)]);
 }
 
-/// The caller stops in the middle, comes back, and everything is there in order; meanwhile no
-/// more is read than the bound allows.
+/// The reader takes a part of the frames, pauses and continues. All frames arrive in order, and the connection never
+/// buffers more than the bound.
 #[test]
 fn a_reader_that_pauses_gets_frames_in_order_within_the_buffer_bound() {
     let options = Options { receive_buffer: 64 << 10, ..Options::default() };
@@ -128,7 +128,7 @@ fn a_header_length_below_eight_is_a_permanent_error() {
     }
 }
 
-/// A length field may promise up to 65,535 bytes; a peer that then sends nothing costs a page.
+/// A length field may announce up to 65,535 bytes. If the peer then sends nothing, the connection uses one page.
 #[test]
 fn a_large_length_field_without_data_uses_one_page() {
     let (mut connection, mut peer) = connection(100);
@@ -159,7 +159,7 @@ fn a_close_between_or_within_frames_keeps_earlier_whole_frames() {
     }
 }
 
-/// A connection that cannot be written any more does not wait for ever to be read.
+/// After a failed write, `receive` returns the bytes that are there, and reports the connection as closed.
 #[test]
 fn a_connection_with_a_broken_write_side_is_closed_for_reads() {
     let (ours, mut theirs) = memory::pair(100);
@@ -221,7 +221,7 @@ fn frames_to_a_peer_that_never_reads_are_refused_at_the_send_limit() {
     assert_eq!(ours.send_buffer().refused_frames(), 890);
     assert_eq!(ours.send_buffer().refused_bytes(), 89_000);
 
-    // It reads at last: what was accepted comes, whole and in order.
+    // The peer reads at last, and gets all accepted frames whole and in order.
     let mut theirs = {
         theirs.set_capacity(1_000);
         Connection::in_memory(theirs, &Options::default())
@@ -272,8 +272,8 @@ fn counters_count_bytes_and_system_calls() {
 }
 
 proptest! {
-    /// Frames of any length, pipes of any capacity, turns of any budget, callers that stop
-    /// anywhere: the same frames come out in the same order, and memory stays within bounds.
+    /// For frames of any length, pipes of any capacity, turns of any budget and readers that stop anywhere: all frames
+    /// arrive in order, and memory stays within the bounds.
     #[test]
     fn any_schedule(
         lengths in proptest::collection::vec(
@@ -286,13 +286,13 @@ proptest! {
         let mut left = Connection::in_memory(left, &options);
         let mut right = Connection::in_memory(right, &options);
         let (mut sent, mut got) = (0, 0);
-        // Small pipes move little per turn; a turn with nothing to take also counts.
+        // Small pipes carry few bytes per turn. A turn without a complete frame also counts.
         let mut turns = budgets.iter().cycle();
         while got < lengths.len() {
             while sent < lengths.len() && left.push(&frame(sent as u32, lengths[sent])).is_ok() {
                 sent += 1;
             }
-            // A step of many writes, or the smallest pipes would take for ever.
+            // A step has many writes, because the smallest pipes would take too long with one write.
             let (budget, frames) = *turns.next().unwrap();
             for _ in 0..1 + 10_000 / capacity {
                 left.flush().unwrap();

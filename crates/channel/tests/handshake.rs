@@ -1,4 +1,4 @@
-//! The handshake as data: what each side sends, what it answers, how it ends.
+//! Tests of the handshake as data: the messages that each side sends, the answers, and the outcome.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 
 use channel::{Established, Handshake, HandshakeError, Step};
@@ -9,7 +9,7 @@ const BOTH: VersionSet = VersionSet::SUPPORTED;
 const ONLY_1_0: VersionSet = VersionSet::only(Version::V1_0);
 const ONLY_1_3: VersionSet = VersionSet::only(Version::V1_3);
 
-/// "01 05 0008 …" → bytes.
+/// The bytes of a hexadecimal text such as "01 05 0008".
 fn hex(text: &str) -> Vec<u8> {
     let digits: Vec<u8> =
         text.chars().filter_map(|c| c.to_digit(16)).map(|digit| digit as u8).collect();
@@ -25,7 +25,8 @@ fn features(version: u8, dpid: u64, auxiliary_id: u8) -> Vec<u8> {
     frame
 }
 
-/// Feeds frames one by one; each is (frame, what must be answered, "done", "continue", …).
+/// Feeds frames one by one. Each step has a frame, the expected answer and the expected outcome ("done …", "continue",
+/// …).
 fn check(name: &str, mut handshake: Handshake, start: &str, steps: &[(Vec<u8>, &str, &str)]) {
     let mut out = Vec::new();
     handshake.start(&mut out).unwrap();
@@ -210,7 +211,7 @@ fn an_incompatible_peer_gets_a_hello_failed_error_with_a_reason() {
         let text = String::from_utf8(out[12..].to_vec()).unwrap();
         assert!(text.starts_with("no OpenFlow version in common: we speak 1."), "{text}");
 
-        // The other side makes sense of it.
+        // The other side reads the error with its version, code and text.
         let refused = Handshake::towards_switch(BOTH, 9).handle(&out, &mut Vec::new());
         let code = HELLO_FAILED_INCOMPATIBLE;
         let version = Version(version);
@@ -230,7 +231,7 @@ fn a_long_error_text_is_cut() {
     }
 }
 
-/// Whatever comes: an answer that is a sequence of whole frames, and no panic.
+/// The handshake gets arbitrary frames. Each answer is a sequence of whole frames, and the handshake never panics.
 #[test]
 fn handshake_answers_to_arbitrary_frames_are_whole_frames() {
     use proptest::prelude::*;

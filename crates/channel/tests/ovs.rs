@@ -1,5 +1,5 @@
-//! Against Open vSwitch's own TLS (OpenSSL): its client at our listener, its controller at our
-//! dialler. Both are started by the test, on the loopback.
+//! Tests with the TLS of Open vSwitch (OpenSSL): its client connects to our listener, and its controller accepts our
+//! connection. The tests start both programs on loopback.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 
 mod common;
@@ -15,7 +15,7 @@ use openflow::{Version, VersionSet};
 
 const WAIT: Duration = Duration::from_secs(10);
 
-/// The options by which every OVS tool takes its identity.
+/// The options with the private key, the certificate and the CA for every program of Open vSwitch.
 fn identity(pki: &Pki, holder: &str, ca: &str) -> [String; 3] {
     let files = pki.files(holder, ca);
     [
@@ -25,7 +25,8 @@ fn identity(pki: &Pki, holder: &str, ca: &str) -> [String; 3] {
     ]
 }
 
-/// `ovs-ofctl probe` shakes hands in TLS and in OpenFlow, sends an ECHO_REQUEST, and wants it back.
+/// `ovs-ofctl probe` completes the TLS handshake and the OpenFlow handshake, sends an ECHO_REQUEST, and waits for the
+/// reply.
 #[test]
 fn ovs_ofctl_as_the_tls_client() {
     let test = "ovs::ovs_ofctl_as_the_tls_client";
@@ -60,7 +61,7 @@ fn ovs_ofctl_as_the_tls_client() {
     );
 }
 
-/// `ovs-testcontroller` on `pssl:` takes us for a switch and asks for our features.
+/// The test acts as a switch: `ovs-testcontroller` on `pssl:` sends a FEATURES_REQUEST.
 #[test]
 fn ovs_testcontroller_as_the_tls_server() {
     let test = "ovs::ovs_testcontroller_as_the_tls_server";
@@ -89,7 +90,7 @@ fn ovs_testcontroller_as_the_tls_server() {
     let request = switch.receive().unwrap();
     assert_eq!(openflow::frame::type_(&request), Some(5), "a FEATURES_REQUEST");
 
-    // A certificate of the wrong CA is refused by OpenSSL as it is by us.
+    // OpenSSL refuses a certificate of the wrong CA, as our side does.
     let wrong = load(&pki.files("ctl", "controllerca"));
     let refused = Client::connect(&Address::ssl(addr), Some(&wrong), WAIT)
         .and_then(|mut client| client.wait_closed().map_err(|_| Error::TimedOut { what: "end" }));
@@ -117,7 +118,7 @@ fn connect_when_it_listens(address: &Address, tls: &channel::Tls) -> Client {
     }
 }
 
-/// Ends the process that the test has started, also when it fails.
+/// Ends the process that the test has started, also when the test fails.
 struct Stop(Child);
 
 impl Drop for Stop {

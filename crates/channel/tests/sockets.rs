@@ -1,4 +1,4 @@
-//! Real sockets on the loopback: event loop, dialling, ends, fairness, memory.
+//! Tests with real sockets on loopback: event loop, dialling, closing, fairness, memory.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 
 use std::io::{ErrorKind, Read, Write};
@@ -23,12 +23,12 @@ fn listen() -> Listener {
     Listener::bind(&loopback(), None, Options::default()).unwrap()
 }
 
-/// A plain client of the standard library, and our end of its connection, watched by a loop.
+/// A plain client of the standard library, and our end of its connection in an event loop.
 struct Pair {
     events: EventLoop,
     ours: Connection,
     token: Token,
-    /// `None` once it has been dropped.
+    /// `None` after the client is dropped.
     peer: Option<TcpStream>,
 }
 
@@ -47,7 +47,7 @@ impl Pair {
         self.peer.as_mut().unwrap()
     }
 
-    /// The next report about our connection that says it is readable.
+    /// The next event that reports our connection as readable.
     fn readable(&mut self) -> Readiness {
         readable(&mut self.events, self.token)
     }
@@ -64,7 +64,7 @@ fn accept(listener: &Listener) -> Connection {
     }
 }
 
-/// An address that refuses, and that no other test can take meanwhile.
+/// An address that refuses connections, and that no other test can use at the same time.
 fn bound_but_not_listening() -> (OwnedFd, Address) {
     use nix::sys::socket::{self, AddressFamily, SockFlag, SockType, SockaddrIn};
     let flags = SockFlag::SOCK_CLOEXEC;
@@ -112,7 +112,6 @@ fn dialling_a_closed_port_is_refused() {
     assert!(dialer.failed() <= Duration::from_millis(100));
 }
 
-/// Bytes pushed before the connection stands leave when it does.
 #[test]
 fn bytes_pushed_before_the_connection_is_open_are_received() {
     let mut listener = listen();
@@ -171,7 +170,7 @@ fn tls_without_an_identity_is_an_error() {
     assert!(is_missing(dialer.unwrap_err()));
 }
 
-/// The end is seen however it falls together with the last bytes, with the saved read of `note`.
+/// The close is detected whether the close and the last bytes arrive together or not, although `note` saves a read.
 #[test]
 fn a_close_by_the_peer_with_or_after_the_last_bytes_is_detected() {
     for pause in [false, true] {
@@ -182,7 +181,7 @@ fn a_close_by_the_peer_with_or_after_the_last_bytes_is_detected() {
                 let readiness = pair.readable();
                 assert!(!readiness.read_closed);
                 pair.ours.note(&readiness);
-                // The end comes between the event and the read.
+                // The peer closes between the event and the read.
                 pair.peer().shutdown(std::net::Shutdown::Write).unwrap();
                 let received = pair.ours.receive(4096);
                 assert_eq!((received.bytes, received.state), (8, ReadState::Drained));
@@ -203,7 +202,7 @@ fn a_close_by_the_peer_with_or_after_the_last_bytes_is_detected() {
                 }
             }
             assert_eq!(pair.ours.next_frame().unwrap().map(|frame| frame.len()), Some(8));
-            // Half-closed: our direction still works.
+            // The connection is half-closed: our direction still works.
             pair.ours.push(&[4, 0, 0, 8, 0, 0, 0, 2]).unwrap();
             assert_eq!(pair.ours.flush(), Ok(Flushed::Empty));
             let mut answer = [0; 8];
@@ -225,7 +224,7 @@ fn a_tcp_reset_is_reported_as_close_reason() {
     assert_eq!(state, ReadState::Closed(CloseReason::Reset(ErrorKind::ConnectionReset)));
 }
 
-/// A controller that sends its last words and closes, while we write to it: they are not lost.
+/// A controller sends its last frame and closes its connection while we write to the controller.
 #[test]
 fn frames_received_before_a_tcp_reset_are_not_lost() {
     let mut pair = Pair::new();
@@ -248,8 +247,8 @@ fn frames_received_before_a_tcp_reset_are_not_lost() {
     assert_eq!(pair.ours.next_frame().unwrap().unwrap(), [1, 1, 0, 8, 0, 0, 0, 1]);
 }
 
-/// A caller that stops early says `again` and is called again without any new bytes, after the
-/// others had their turn; one that has drained its socket is not.
+/// A reader that stops early calls `again`, and gets another turn without new bytes, after the turns of the other
+/// connections. A connection without unread bytes gets no turn.
 #[test]
 fn a_connection_with_unread_bytes_gets_turns_without_new_events() {
     let mut events = EventLoop::new().unwrap();
@@ -286,15 +285,14 @@ fn a_connection_with_unread_bytes_gets_turns_without_new_events() {
             }
         }
     }
-    // 4,000 bytes in budgets of 1,000: three more turns, and one that finds nothing.
+    // 4,000 bytes with a budget of 1,000 bytes need three more turns, and a fourth turn finds nothing.
     assert_eq!(order.iter().filter(|who| **who == 0).count(), 4, "{order:?}");
     assert_eq!(sides[0].1.counters().received_bytes, 4000);
     events.wait(&mut list, Some(Duration::ZERO)).unwrap();
     assert_eq!(list, []);
 }
 
-/// A turn that was asked for comes at once, also when the kernel reports the same source for
-/// another reason.
+/// A requested turn starts at once, also when the kernel reports another event of the same connection.
 #[test]
 fn a_requested_turn_starts_without_sleep() {
     let mut pair = Pair::new();
@@ -303,7 +301,7 @@ fn a_requested_turn_starts_without_sleep() {
         other => panic!("{other:?}"),
     };
     let mut list = Vec::new();
-    // Freshly registered: the kernel's first word is "writable".
+    // The first event of the kernel for a new connection is "writable".
     pair.events.again(pair.token);
     pair.events.wait(&mut list, Some(WAIT)).unwrap();
     assert_eq!(readiness(&list), (true, true));
@@ -317,7 +315,7 @@ fn a_requested_turn_starts_without_sleep() {
     assert_eq!(list, []);
 }
 
-/// With an interval the loop sleeps until the interval after the last turn has passed, but not if a turn was asked for.
+/// With an interval the loop sleeps until the interval after the last turn has passed, unless a turn is requested.
 #[test]
 fn turns_keep_the_set_interval_unless_a_turn_is_requested() {
     const INTERVAL: Duration = Duration::from_millis(20);
@@ -326,7 +324,7 @@ fn turns_keep_the_set_interval_unless_a_turn_is_requested() {
     pair.events.set_interval(INTERVAL);
     pair.events.wait(&mut list, Some(Duration::ZERO)).unwrap();
     let last = pair.events.now();
-    // There is something to report at once.
+    // An event is ready at once.
     pair.events.waker().wake().unwrap();
     pair.events.wait(&mut list, Some(WAIT)).unwrap();
     assert!(list.contains(&Event::Woken), "{list:?}");
@@ -339,7 +337,7 @@ fn turns_keep_the_set_interval_unless_a_turn_is_requested() {
     assert!(start.elapsed() < WAIT, "it slept");
 }
 
-/// An event under way for a connection that has just left does not reach its successor.
+/// An event for a deregistered connection does not reach the next connection with the same index.
 #[test]
 fn an_event_for_a_deregistered_connection_is_dropped() {
     let mut events = EventLoop::new().unwrap();
@@ -411,7 +409,8 @@ fn timers_and_wakers_produce_events() {
     assert_eq!(list, []);
 }
 
-/// A real slow reader: the kernel's buffers fill, then ours, then frames are refused.
+/// The peer is a real slow reader: first the buffers of the kernel are full, then our buffer is full, then frames are
+/// refused.
 #[test]
 fn frames_to_a_tcp_peer_that_never_reads_are_refused_at_the_send_limit() {
     let options =
@@ -473,7 +472,7 @@ fn idle_connections_with_a_partial_frame_use_one_page_each() {
         ours.flush().unwrap();
     }
     let held: usize = sides.iter().map(|(ours, _)| ours.memory()).sum();
-    // Each is in mid-frame, which costs one page; without the 20 bytes it would be nothing.
+    // Each connection has a part of a frame, which uses one page. Without the 20 bytes a connection uses no page.
     assert_eq!(held, 1000 * 4096);
 }
 
@@ -525,7 +524,7 @@ fn tcp_nodelay_and_socket_buffer_sizes_are_set() {
         let check = stream.as_fd().try_clone_to_owned().unwrap();
         let _connection = Connection::accepted(stream, None, &options).unwrap();
         assert_eq!(getsockopt(&check, sockopt::TcpNoDelay).unwrap(), nodelay);
-        // The kernel doubles what is asked for (socket(7)).
+        // The kernel doubles the requested size (socket(7)).
         assert_eq!(getsockopt(&check, sockopt::SndBuf).unwrap(), 40_000);
         assert_eq!(getsockopt(&check, sockopt::RcvBuf).unwrap(), 60_000);
     }

@@ -1,4 +1,5 @@
-//! Mutual TLS with certificates of the real `ovs-pki`: who gets in, and why others do not.
+//! Tests of mutual TLS with certificates of the real `ovs-pki`: which peers are accepted, and why other peers are
+//! refused.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 
 mod common;
@@ -20,7 +21,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 
 const WAIT: Duration = Duration::from_secs(60);
-/// A refusal must come within this time, and not by a time-out.
+/// A refusal must arrive within this time, and not by a time-out.
 const QUICK: Duration = Duration::from_secs(20);
 
 fn listen(tls: &Tls) -> Listener {
@@ -28,7 +29,7 @@ fn listen(tls: &Tls) -> Listener {
     Listener::bind(&address, Some(tls), Options::default()).unwrap()
 }
 
-/// Waits for the end of the next connection to `listener`, and says how it came.
+/// Waits until the next connection to `listener` is closed, and returns the reason.
 fn server_verdict(mut listener: Listener) -> std::thread::JoinHandle<CloseReason> {
     std::thread::spawn(move || {
         let mut server = Client::accept(&mut listener, WAIT).unwrap();
@@ -36,11 +37,11 @@ fn server_verdict(mut listener: Listener) -> std::thread::JoinHandle<CloseReason
     })
 }
 
-/// What the client learns, be it at connecting or (in TLS 1.3, where the client is through before
-/// the server has looked at its certificate) at reading.
+/// The reason of the close that the client sees, either when it connects or when it reads. In TLS 1.3 the handshake of
+/// the client ends before the server has checked the client's certificate.
 fn client_verdict(address: &Address, tls: Option<&Tls>) -> CloseReason {
     let result = Client::connect(address, tls, WAIT).and_then(|mut client| {
-        // A plain HELLO: the first bytes of a client that knows nothing of TLS.
+        // A plain HELLO is the first message of a client without TLS.
         let _ = client.send(&[4, 0, 0, 8, 0, 0, 0, 1]);
         client.wait_closed()
     });
@@ -58,7 +59,7 @@ fn a_large_exchange_over_tls_is_received_unchanged() {
     let switch = load(&pki.switch());
     let mut listener = listen(&load(&pki.controller()));
     let address = listener.address();
-    // More than all buffers on the way hold, so that both sides meet "blocked" and partial records.
+    // The data does not fit into all buffers on the path, so both sides see "blocked" and partial records.
     let mut large = vec![4, 2, 0xff, 0xff, 0, 0, 0, 5];
     large.resize(65_535, 7);
     let echo: Vec<u8> = large.repeat(16);
@@ -150,7 +151,7 @@ fn invalid_tls_peers_are_refused_with_the_reason_on_both_sides() {
     check("no TLS at all", None, "speaks plain OpenFlow to a TLS", "speaks TLS to a plain");
 }
 
-/// The switch's certificate, valid only from one time (YYYYMMDDHHMMSSZ) to another.
+/// The switch's certificate, valid only between two times (YYYYMMDDHHMMSSZ).
 fn signed_for(pki: &Pki, from: &str, to: &str) -> std::path::PathBuf {
     let path = pki.path(&format!("sw-{from}-cert.pem"));
     let output = Command::new("openssl")
@@ -214,8 +215,8 @@ fn names_fingerprint_expiry_and_issuers_of_a_certificate_are_read() {
     assert!(both(pki.switch(), pki.switch()) && !both(pki.switch(), pki.controller()));
 }
 
-/// The switch's request signed without extensions, as old tools did: OpenSSL takes it, rustls does
-/// not. Both as our own and as a peer's (here of OpenSSL's own client), the error has the reason.
+/// The certificate has no extensions, like certificates of old tools: OpenSSL accepts this certificate, and rustls does
+/// not. The error has the reason for our own certificate and for the certificate of a peer (here OpenSSL's own client).
 #[test]
 fn an_x509_version_1_certificate_is_refused_with_the_reason() {
     let Some(pki) = Pki::new("tls::an_x509_version_1_certificate_is_refused_with_the_reason")
@@ -257,7 +258,7 @@ fn a_tls_client_without_certificate_is_refused() {
     let addr = listener.address().addr;
     let server = server_verdict(listener);
 
-    // Our own client always has one, so this one is made by hand.
+    // Our own client always has a certificate, so the test makes another client.
     let mut roots = rustls::RootCertStore::empty();
     let ca = CertificateDer::from_pem_file(pki.switch().ca_certificate).unwrap();
     roots.add(ca).unwrap();
@@ -285,7 +286,7 @@ fn a_tls_client_without_certificate_is_refused() {
     assert!(verdict.to_string().contains("the peer presented no certificate"));
 }
 
-/// Checks nothing but signatures: the test is about the server.
+/// Checks only signatures, because the test is about the server.
 #[derive(Debug)]
 struct NameBlind(Arc<rustls::client::WebPkiServerVerifier>);
 
@@ -340,7 +341,7 @@ fn a_tls_client_on_a_plain_port_is_recognized_and_closed() {
     assert!(start.elapsed() < QUICK);
 }
 
-/// A cut below TLS is not taken for an orderly end, neither before the handshake's end nor after.
+/// The peer closes the TCP connection once during the TLS handshake, and once after it.
 #[test]
 fn a_tcp_close_without_close_notify_is_not_an_orderly_tls_close() {
     let Some(pki) = Pki::new("tls::a_tcp_close_without_close_notify_is_not_an_orderly_tls_close")
@@ -371,7 +372,6 @@ fn a_tcp_close_without_close_notify_is_not_an_orderly_tls_close() {
     assert_eq!(reason, CloseReason::TlsTruncated);
 }
 
-/// Under TLS too, a peer that never reads costs no more than the bounds say.
 #[test]
 fn frames_to_a_tls_peer_that_never_reads_are_refused_at_the_send_limit() {
     let Some(pki) =
@@ -400,7 +400,8 @@ fn frames_to_a_tls_peer_that_never_reads_are_refused_at_the_send_limit() {
     assert_eq!(connection.receive(1000).state, ReadState::Drained, "still alive");
 }
 
-/// What is pushed before the handshake's end stays in our buffer, where it is bounded and counted.
+/// Frames that are pushed before the end of the TLS handshake stay in our send buffer, which has a limit and counts
+/// refused frames.
 #[test]
 fn frames_pushed_during_the_tls_handshake_stay_within_the_send_limit() {
     let Some(pki) =

@@ -1,4 +1,4 @@
-//! One entry of a tenant, and the rules that it becomes, on OpenFlow 1.0 and 1.3 side by side.
+//! Tests of one entry of a tenant and the rules that the entry becomes, for OpenFlow 1.0 and 1.3 side by side.
 //!
 //! The tenant is number 1. Its network has these ports on the switch:
 //!
@@ -64,7 +64,7 @@ fn an_output_to_a_whole_edge_port_names_the_physical_port() {
 fn an_output_to_a_link_adds_the_vlan_label_of_the_link() {
     network("in_port=1", &[Do::Output(10)])
         .becomes(Wire::V13, "metadata=1@1 -> push_vlan,set_vlan:2001,output:5,pop_vlan")
-        // A frame has room for one tag there, so tagged frames do not match the rule.
+        // In OpenFlow 1.0 a frame has room for one tag only, so tagged frames do not match the rule.
         .becomes(Wire::V10, "in_port=3,vlan_tci=0x0000 -> mod_vlan_vid:2001,output:5");
 }
 
@@ -100,7 +100,7 @@ fn a_shared_edge_port_gets_only_frames_for_hosts_of_the_tenant() {
     network("in_port=1,dl_dst=00:00:00:00:00:99", &[Do::Output(7)])
         .becomes(Wire::V13, "dl_dst=…99 metadata=1@1 -> drop")
         .becomes(Wire::V10, "in_port=3,dl_dst=…99 -> drop");
-    // Without a destination the last table delivers; 1.0 has no last table.
+    // Without a destination in the match, the last table sends the frames out. OpenFlow 1.0 has no last table.
     network("in_port=1", &[Do::Output(7)])
         .becomes(Wire::V13, "metadata=1@1 -> write_metadata:0x7/0xffffffff,goto_table:9")
         .refuses(Wire::V10, error::v10::BAD_ACTION_BAD_OUT_PORT);
@@ -243,7 +243,7 @@ fn network(match_: &str, actions: &[Do]) -> Case {
     Case { match_: match_.parse().unwrap(), actions: actions.into(), in_network: true }
 }
 
-/// In a slice of `nw_src=10.1.0.0/16` and `nw_dst=10.1.0.0/16`.
+/// An entry in a slice of `nw_src=10.1.0.0/16` and `nw_dst=10.1.0.0/16`.
 fn slice(match_: &str, actions: &[Do]) -> Case {
     Case { match_: match_.parse().unwrap(), actions: actions.into(), in_network: false }
 }
@@ -299,7 +299,7 @@ impl Case {
         entry::compile(&context(wire, space, &groups), &spec)
     }
 
-    /// The actions (1.0) or instructions (1.3).
+    /// The actions of the entry (1.0) or its instructions (1.3).
     fn written(&self, wire: Wire) -> Vec<u8> {
         let mut list = Vec::new();
         for action in &self.actions {

@@ -1,4 +1,4 @@
-//! Emulated controllers with emulated switches: in memory and over loopback.
+//! Tests of emulated controllers with emulated switches, in memory and over loopback.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
 
 mod common;
@@ -14,7 +14,7 @@ use openflow::{Version, VersionSet};
 
 const SECONDS: Duration = Duration::from_secs(20);
 
-/// A network and its one controller, joined in memory.
+/// A network and its only controller, connected in memory.
 struct Pair {
     network: Network,
     controller: Controller,
@@ -49,7 +49,7 @@ impl Pair {
         journeys
     }
 
-    /// Carries messages until nobody has anything to say; the hosts reached on the way.
+    /// Carries messages until no message is left, and returns the hosts that were reached.
     fn settle(&mut self) -> Vec<HostIndex> {
         let mut reached = Vec::new();
         for _ in 0..100 {
@@ -72,7 +72,7 @@ impl Pair {
         panic!("they go on and on");
     }
 
-    /// A host sends a frame; the hosts that are reached by it and by what it causes.
+    /// A host sends a frame. Returns the hosts that receive this frame or a later frame caused by it.
     fn inject(&mut self, host: usize, frame: &[u8]) -> Vec<usize> {
         let mut reached = self.network.inject(0, HostIndex(host), frame).reached();
         reached.extend(self.settle());
@@ -87,7 +87,7 @@ fn a_learning_switch_installs_entries_for_both_directions() {
     for version in [Version::V1_0, Version::V1_3] {
         let mut pair = Pair::new(Network::linear(3, |_| {}), LEARNING, version);
         let before = pair.network.switches().map(|(_, s)| s.flow_count()).sum::<usize>();
-        // The question is flooded to both others, the answer goes to the asker alone.
+        // The ARP request is flooded to both other hosts, and the ARP reply is sent only to the host that asked.
         let mut reached = pair.inject(0, &path(1, 3).arp_request());
         reached.sort_unstable();
         assert_eq!(reached, [0, 1, 2], "{version:?}");
@@ -140,7 +140,7 @@ fn malformed_messages_are_refused_or_ignored_without_disconnect() {
             let journey = pair.network.handle_message(0, switch, &message);
             assert!(!journey.disconnect, "{what}");
             let output = pair.network.take_output(switch, SessionId::MAIN);
-            // An ERROR is the one thing that is never answered by an ERROR.
+            // An ERROR is the only message that is not answered with an ERROR.
             let is_error = message[1] == 1;
             let answer = output.get(1).copied();
             assert_eq!(answer, (!is_error).then_some(1), "{version:?}: {what}");

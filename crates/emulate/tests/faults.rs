@@ -1,4 +1,4 @@
-//! Each planted fault does what it says, by the amount it says.
+//! Tests of planted faults: each fault has its stated effect by the stated amount.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
 
 mod common;
@@ -33,7 +33,7 @@ fn output(port: u16) -> Action<'static> {
     Action::Output { port: PortNo(port), max_len: 0 }
 }
 
-/// Types and xids of what the switch sent since.
+/// The types and xids of the messages that the switch has sent since the last call.
 fn heard(peer: &mut Peer) -> Vec<(u8, u32)> {
     let frames = peer.frames();
     frames.iter().map(|frame| (frame[1], openflow::frame::xid(frame).unwrap())).collect()
@@ -54,7 +54,7 @@ fn the_barrier_fault_delays_flow_mods_by_the_configured_time() {
     assert_eq!(peer.receive(1, &packet).sent.len(), 1);
     peer.out.clear();
 
-    // What is wrong with a command shows as late as the command.
+    // The ERROR for a command is as late as the command.
     let overlap = FlowMod {
         flags: openflow::v10::FlowModFlags::CHECK_OVERLAP,
         priority: 1,
@@ -133,7 +133,7 @@ fn the_drop_fault_loses_only_packets_with_changed_headers() {
 
 #[test]
 fn reply_faults_cut_duplicate_or_corrupt_replies_or_change_the_xid() {
-    // HELLO is the first message, so this is the answer to the second request.
+    // HELLO is message 1, so the fault is in the reply to the second request.
     let mut peer = with(Fault::DisconnectInReply { message: 3 });
     assert!(!send(&mut peer, 1, Message::EchoRequest(&[7; 12])).disconnect);
     assert_eq!(heard(&mut peer), [(3, 1)]);

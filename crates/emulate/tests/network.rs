@@ -1,4 +1,4 @@
-//! Networks in memory: packets are followed across switches, with controllers played by hand.
+//! Tests of networks in memory: packets are followed across switches, and the test acts as the controllers.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
 
 mod common;
@@ -27,7 +27,7 @@ fn send(network: &mut Network, switch: usize, message: Message<'_>) -> emulate::
     network.handle_message(0, SwitchIndex(switch), &frame)
 }
 
-/// Packets to `mac` leave `switch` by `port`.
+/// Installs an entry, so that packets to `mac` leave `switch` by `port`.
 fn route(network: &mut Network, switch: usize, mac: [u8; 6], port: u16) {
     let wildcards = Wildcards::ALL.without(Wildcards::DL_DST);
     let match_ = Match { wildcards, dl_dst: mac, ..Match::ANY };

@@ -1,4 +1,4 @@
-//! `ovs-ofctl`, a client that others wrote, against the emulated switch.
+//! Tests of the emulated switch with `ovs-ofctl`, an independent client.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
 #![allow(clippy::print_stderr, reason = "what is skipped is said loudly")]
 
@@ -10,7 +10,7 @@ use emulate::{HostIndex, Network, Runner, Running, SwitchIndex};
 
 const SWITCH: SwitchIndex = SwitchIndex(0);
 
-/// Whether a program is there. Where it is not, the test is skipped loudly, and in CI it fails.
+/// Whether a program is installed. If the program is missing, the test prints that it is skipped, and fails in CI.
 fn is_installed(program: &str, test: &str) -> bool {
     let found = Command::new(program).arg("--version").output().is_ok();
     if !found {
@@ -33,7 +33,7 @@ impl Ofctl {
         Ofctl { running, version }
     }
 
-    /// Standard output and standard error, which has the OpenFlow errors.
+    /// Runs a command, and returns standard output and standard error, which has the OpenFlow errors.
     fn run(&self, arguments: &[&str]) -> (String, String) {
         let address = self.running.listening_on(SWITCH).unwrap().to_string();
         let (command, rest) = arguments.split_first().unwrap();
@@ -46,13 +46,13 @@ impl Ofctl {
         (text(&output.stdout), text(&output.stderr))
     }
 
-    /// Runs a command that must be silent.
+    /// Runs a command that must print nothing.
     fn run_silently(&self, arguments: &[&str]) {
         let (out, err) = self.run(arguments);
         assert_eq!((out.as_str(), err.as_str()), ("", ""), "{arguments:?}");
     }
 
-    /// The lines of `dump-flows` without what depends on time.
+    /// The lines of `dump-flows` without the values that depend on time.
     fn flows(&self, arguments: &[&str]) -> Vec<String> {
         let arguments: Vec<&str> = ["dump-flows"].iter().chain(arguments).copied().collect();
         let (out, err) = self.run(&arguments);

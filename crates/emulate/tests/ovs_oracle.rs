@@ -1,5 +1,5 @@
-//! Open vSwitch as oracle: the same rules and packets give the same frames on the same ports, and
-//! the same wrong messages the same errors.
+//! Tests with Open vSwitch as oracle: the same rules and packets give the same frames on the same ports, and the same
+//! wrong messages give the same errors.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
 #![allow(clippy::print_stderr, reason = "what is skipped is said loudly")]
 
@@ -71,11 +71,11 @@ fn packets() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// Rule sets, each a version with rules; groups begin with `group_id`.
+/// Rule sets: each set has a version and rules; groups begin with `group_id`.
 ///
-/// A second tag is always given its id: by the specification (1.3, section 5.12.1) it copies the one
-/// it covers, in Open vSwitch it is 0. And only untagged frames get two: of three tags Open vSwitch
-/// forgets one.
+/// The rules always set the id of a second tag: by the specification (1.3, section 5.12.1) the second tag copies the id
+/// of the first tag, but in Open vSwitch the id is 0. Only untagged frames get two tags, because Open vSwitch forgets
+/// one of three tags.
 const CASES: &[(Version, &[&str])] = &[
     (Version::V1_0, &["actions=output:2,output:3"]),
     (Version::V1_0, &["actions=output:1,in_port"]),
@@ -228,7 +228,7 @@ fn packets_leave_the_same_ports_as_in_open_vswitch_with_equal_bytes() {
     let mut differences = Vec::new();
     for (version, rules) in CASES {
         ovs.reset();
-        // A new switch each time, so that it does not remember where NORMAL saw stations.
+        // Each set gets a new switch, which does not remember where NORMAL saw stations.
         let emulated = Emulated::start();
         for rule in *rules {
             let command = if rule.starts_with("group_id") { "add-group" } else { "add-flow" };
@@ -285,11 +285,11 @@ fn wrong_messages_get_the_same_error_codes_as_from_open_vswitch() {
     assert!(differences.is_empty(), "{differences:#?}");
 }
 
-/// Where we follow the specification and Open vSwitch does not: it answers an ECHO of any version
-/// that it can frame, and it answers an ERROR by an ERROR.
+/// The emulated switch follows the specification in these cases, and Open vSwitch does not: Open vSwitch answers an
+/// ECHO of any version that it can frame, and answers an ERROR with an ERROR.
 const DELIBERATE: [&str; 2] = ["an unknown version", "an ERROR without a code"];
 
-/// Messages that can be read and not be obeyed.
+/// Messages that can be read, but cannot be carried out.
 fn wrong_messages(version: Version) -> Vec<(String, Vec<u8>)> {
     match version {
         Version::V1_0 => wrong_messages_v10(),

@@ -1,4 +1,4 @@
-//! Whatever comes, the switch goes on: arbitrary bytes, spoiled messages, odd packets.
+//! Tests of a switch with arbitrary bytes, damaged messages and odd packets: the switch continues to work.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
 
 mod common;
@@ -13,7 +13,7 @@ use openflow::{ListBuf, Version};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
-/// Frames of both versions to begin from: right ones, and wrong ones.
+/// Correct and malformed frames of a version, to which a test adds damage.
 fn seeds(version: Version) -> Vec<Vec<u8>> {
     let mut seeds: Vec<Vec<u8>> =
         malformed_messages(version).into_iter().map(|(_, frame)| frame).collect();
@@ -79,7 +79,8 @@ fn packets() -> Vec<Vec<u8>> {
     vec![tagged, labelled, path(1, 2).arp_request(), path(1, 2).icmp_echo(false, 1, 1, b"x")]
 }
 
-/// Every answer is whole frames of the spoken version, and ECHO is answered after.
+/// Checks that every answer is a whole frame of the agreed version, and that the switch answers an ECHO_REQUEST
+/// afterwards.
 fn goes_on(peer: &mut Peer, version: Version) {
     for frame in peer.frames() {
         assert_eq!(openflow::frame::version(&frame), Some(version));
@@ -100,7 +101,8 @@ proptest! {
         let (seeds, packets) = (seeds(version), packets());
         for (seed, at, value) in choices {
             let mut message = seed.get(&seeds).clone();
-            // The header's version and length stay: the connection would be cut for those.
+            // The version and the length in the header stay, because the switch would close the connection if they were
+            // wrong.
             let at = 4 + at.index(message.len() - 4);
             message[at] = value;
             peer.send(&message);
@@ -131,7 +133,7 @@ proptest! {
         goes_on(&mut peer, version);
     }
 
-    /// What an entry does to a packet is what was asked, whatever the addresses.
+    /// For any addresses, the entry changes a packet exactly as its actions say.
     #[test]
     fn rewritten_packets_have_right_checksums(
         source: u32, destination: u32, port: u16, dscp in 0u8..64,
@@ -158,7 +160,8 @@ proptest! {
         }
         .tcp(7, port, &data);
         frame::set_dscp(&mut expected, dscp);
-        // The one's complement has two zeros, and which of them comes out depends on the way there.
+        // The one's complement has two zeros, and the computation decides which zero is the result. So the frames are
+        // compared without checksums.
         prop_assert_eq!(without_checksums(&outcome.sent[0].frame), without_checksums(&expected));
         prop_assert_eq!(frame::internet_checksum(&[&outcome.sent[0].frame[14..34]]), 0);
         prop_assert!(matches!(peer.switch.flows().next(), Some((0, flow)) if flow.packets == 1));

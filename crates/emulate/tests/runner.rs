@@ -1,4 +1,4 @@
-//! Emulated switches over real sockets (loopback).
+//! Tests of emulated switches over real sockets on loopback.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
 
 mod common;
@@ -32,7 +32,7 @@ fn greet(client: &mut Client) {
     assert_eq!(client.receive().unwrap()[1], 0, "HELLO");
 }
 
-/// A 1.0 controller of a switch that listens.
+/// Connects a 1.0 controller to a listening switch.
 fn controller(running: &emulate::Running) -> Client {
     let address = running.listening_on(SWITCH).unwrap();
     let mut client = Client::connect(&address, None, SECONDS).unwrap();
@@ -134,8 +134,7 @@ fn a_packet_out_reaches_the_host_and_the_reply_is_a_packet_in() {
     );
 }
 
-/// Only lower bounds are asserted: a busy machine can make a switch slower, nothing can make it
-/// faster.
+/// The test asserts only lower bounds: a busy machine can make a switch slower, but not faster.
 #[test]
 fn a_slow_switch_spends_the_service_time_on_every_message() {
     const MESSAGES: u32 = 100;
@@ -229,7 +228,8 @@ fn a_peer_without_openflow_does_not_disturb_other_controllers() {
         let mut bad = Client::connect(&address, None, SECONDS).unwrap();
         bad.send(bytes).unwrap();
         let pause = Duration::from_millis(1);
-        // The last is an ECHO before any HELLO; the one before says it is 18,503 bytes long.
+        // The last message is an ECHO_REQUEST before any HELLO. The HTTP message has a length field of 21,536 bytes, so
+        // the switch waits for more bytes.
         if bytes[0] != b'G' {
             bad.wait_closed().unwrap();
         } else {
@@ -239,7 +239,7 @@ fn a_peer_without_openflow_does_not_disturb_other_controllers() {
     }
 }
 
-/// What a tap saw, in short words, beside HELLO and the like.
+/// The events that a tap reported, as short texts, without HELLO and other messages of the handshake.
 type Story = std::sync::Arc<std::sync::Mutex<Vec<(u64, String)>>>;
 
 #[test]
@@ -303,7 +303,7 @@ fn a_tap_reports_events_in_order() {
 #[test]
 fn a_switch_with_a_short_queue_drops_and_counts_excess_messages() {
     const QUEUE: usize = 8;
-    // A barrier is never done with before the test ends; echoes wait behind.
+    // The switch never completes the BARRIER_REQUEST during the test, so the ECHO_REQUESTs wait behind it.
     let never = ServiceTime { default: 0, by_type: vec![(18, u64::MAX)] };
     let running = Runner::new(Network::single(2, |_| {}))
         .listen(SWITCH, loopback())
@@ -324,7 +324,7 @@ fn a_switch_with_a_short_queue_drops_and_counts_excess_messages() {
         }
         std::thread::yield_now();
     };
-    // The barrier has a place too if the echoes came before the switch had begun with it.
+    // The BARRIER_REQUEST also has a place in the queue if the ECHO_REQUESTs arrive before the switch begins with it.
     assert_eq!(counters.longest_queue, QUEUE as u64);
     let least = 20 - QUEUE as u64;
     assert!((least..=least + 1).contains(&counters.overflowed), "{}", counters.overflowed);

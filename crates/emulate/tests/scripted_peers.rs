@@ -1,4 +1,4 @@
-//! Scripted peers against each other and against the runner.
+//! Tests of scripted peers with each other and with the runner.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
 
 mod common;
@@ -49,7 +49,8 @@ fn a_scripted_switch_and_a_scripted_controller_exchange_messages() {
     switch.expect(13).unwrap();
     assert_eq!(switch.last_outcome().sent[0].frame, packet);
 
-    // A barrier that is held back is answered late; what came between is put aside in order.
+    // The switch holds the BARRIER_REQUEST and answers it late. The messages that arrive before the answer are kept in
+    // order.
     let xid = controller.say(&Message::BarrierRequest).unwrap();
     let barrier = switch.hold(18).unwrap();
     controller.expect_nothing(MOMENT).unwrap();

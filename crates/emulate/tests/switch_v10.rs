@@ -1,4 +1,4 @@
-//! The switch in OpenFlow 1.0: every command, every kind of statistics, every error.
+//! Tests of the switch in OpenFlow 1.0: every command, every kind of statistics, every error.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
 
@@ -29,7 +29,7 @@ fn send(peer: &mut Peer, message: Message<'_>) -> emulate::Outcome {
     peer.send(&frame)
 }
 
-/// Sends a message that must be answered by one message, and hands that to `look`.
+/// Sends a message that must be answered by one message, and calls `look` with the answer.
 fn ask<T>(peer: &mut Peer, message: Message<'_>, look: impl FnOnce(Message<'_>) -> T) -> T {
     send(peer, message);
     let frames = peer.frames();
@@ -98,7 +98,7 @@ fn statistics<T>(
     })
 }
 
-/// Priorities of the entries that a request is about, sorted.
+/// The sorted priorities of the entries in the reply to a flow statistics request.
 fn dump(peer: &mut Peer, wanted: FlowStatsRequest) -> Vec<u16> {
     statistics(peer, StatsRequestBody::Flow(wanted), |reply| match reply {
         StatsReplyBody::Flow(list) => {
@@ -160,7 +160,7 @@ fn a_table_miss_is_a_packet_in_with_buffer_id_and_cut_data() {
     let buffer_id = body.buffer_id;
     assert_ne!(buffer_id, NO_BUFFER);
 
-    // The buffer serves once: for a PACKET_OUT, out of a port and back in.
+    // The buffer can be used once: a PACKET_OUT sends the packet out of a port and out of the ingress port.
     let actions =
         ListBuf::from([output(1), output(3), Action::Output { port: PortNo::IN_PORT, max_len: 0 }]);
     let release = PacketOut { buffer_id, actions: actions.as_list(), ..PacketOut::default() };
@@ -172,7 +172,7 @@ fn a_table_miss_is_a_packet_in_with_buffer_id_and_cut_data() {
     let unknown = PacketOut { buffer_id: 12345, ..release };
     assert_eq!(refused(&mut peer, Message::PacketOut(unknown)), code::BAD_REQUEST_BUFFER_UNKNOWN);
 
-    // Without buffers the whole packet goes.
+    // Without buffers the PACKET_IN has the whole packet.
     let mut peer = self::peer(Config { n_buffers: 0, ..Config::new(1, 2) });
     peer.receive(1, &frame);
     let frames = peer.frames();
@@ -221,7 +221,7 @@ fn the_highest_priority_entry_is_applied_and_packets_are_counted() {
 
 #[test]
 fn strict_and_non_strict_deletes_remove_the_right_entries() {
-    /// Priorities left after a command on the entries 1: any, 2: 10/8, 3: 10.0.0.1, 4: port 1.
+    /// Checks which priorities are left after a command on the entries 1: any, 2: 10/8, 3: 10.0.0.1, 4: port 1.
     fn check(name: &str, body: FlowMod<'_>, left: &[u16]) {
         let mut peer = new();
         add(&mut peer, Match::ANY, 1, &[output(1)]);

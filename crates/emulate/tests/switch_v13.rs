@@ -1,4 +1,4 @@
-//! The switch in OpenFlow 1.3: pipeline, groups, meters, roles, every multipart, every error.
+//! Tests of the switch in OpenFlow 1.3: pipeline, groups, meters, roles, every multipart, every error.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
 
 mod common;
@@ -81,7 +81,7 @@ fn set(field: OxmField, value: &[u8]) -> Action<'_> {
     Action::SetField(Oxm::exact(field, value))
 }
 
-/// An entry with these instructions; the rest as `base` says.
+/// Adds an entry with these instructions. `base` has the other values.
 fn flow(peer: &mut Peer, base: FlowMod<'_>, match_: &MatchBuf, instructions: &[Instruction<'_>]) {
     let instructions = ListBuf::from(instructions);
     let match_ = match_.as_match();
@@ -91,7 +91,7 @@ fn flow(peer: &mut Peer, base: FlowMod<'_>, match_: &MatchBuf, instructions: &[I
     );
 }
 
-/// An entry of table 0 that applies actions.
+/// Adds an entry to table 0 that applies actions.
 fn apply(peer: &mut Peer, match_: &MatchBuf, actions: &[Action<'_>]) {
     let actions = ListBuf::from(actions);
     flow(peer, FlowMod::default(), match_, &[Instruction::ApplyActions(actions.as_list())]);
@@ -444,8 +444,8 @@ fn meters_drop_packets_above_the_rate() {
 
 #[test]
 fn deletes_select_entries_by_match_cookie_port_group_and_table() {
-    /// Priorities left after a deletion among 1: table 0, port 1, cookie 0x10; 2: table 0, UDP,
-    /// cookie 0x11; 3: table 1, UDP to port 53, cookie 0x21, group 1.
+    /// Checks which priorities are left after a deletion. The entries are 1: table 0, port 1, cookie 0x10; 2: table 0,
+    /// UDP, cookie 0x11; 3: table 1, UDP to port 53, cookie 0x21, group 1.
     fn check(name: &str, body: FlowMod<'_>, match_: &MatchBuf, left: &[u16]) {
         let mut peer = new();
         add_group(&mut peer, GroupType::INDIRECT, 1, &[(0, PortNo::ANY.0, output(9))]);
@@ -602,7 +602,7 @@ fn role_requests_set_master_and_slave_and_refuse_stale_generation_ids() {
     let denied = Message::FlowMod(FlowMod::default());
     assert_eq!(refused(&mut peer, denied), code::BAD_REQUEST_IS_SLAVE);
 
-    // PACKET_INs go to the master, port news to both.
+    // The switch sends a PACKET_IN only to the master, and a PORT_STATUS to both controllers.
     peer.switch.output(other).unwrap().clear();
     let mut frame = Vec::new();
     let actions = ListBuf::from([Action::Output { port: PortNo::CONTROLLER, max_len: 0xffff }]);
@@ -647,7 +647,7 @@ fn invalid_requests_are_refused_with_the_exact_error_code() {
         let actions = ListBuf::from([action]);
         let list = [Instruction::ApplyActions(actions.as_list())];
         with_flow(expected, FlowMod::default(), &udp(), &list);
-        // Of a set it is not known what packets have when it is done.
+        // The switch does not know which fields a packet has when an action set is executed.
         if expected != code::BAD_ACTION_MATCH_INCONSISTENT {
             let list = [Instruction::WriteActions(actions.as_list())];
             with_flow(expected, FlowMod::default(), &udp(), &list);
@@ -757,7 +757,8 @@ fn invalid_requests_are_refused_with_the_exact_error_code() {
 
 #[test]
 fn versions_are_negotiated_or_refused() {
-    /// The version agreed on, or `None` and an error, when a switch of `ours` hears `hello`.
+    /// Checks the agreed version when a switch with the versions `ours` receives a HELLO with the versions `theirs`.
+    /// Without an agreed version the switch sends an ERROR.
     fn check(ours: VersionSet, theirs: VersionSet, expected: Option<Version>) {
         let config = Config { versions: ours, ..Config::new(1, 1) };
         let mut switch = emulate::Switch::new(config);

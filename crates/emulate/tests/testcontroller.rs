@@ -1,4 +1,4 @@
-//! `ovs-testcontroller`, a controller that others wrote, over emulated switches: two hosts ping.
+//! Tests of emulated switches with `ovs-testcontroller`, an independent controller: two hosts ping each other.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
 #![allow(clippy::print_stderr, reason = "what is skipped is said loudly")]
 
@@ -14,7 +14,7 @@ use openflow::{Version, VersionSet};
 
 const SECONDS: Duration = Duration::from_secs(20);
 
-/// The controller's process and its folder; both are gone when this is dropped.
+/// The process and the folder of the controller. Both are removed when this value is dropped.
 struct TestController {
     process: Child,
     folder: PathBuf,
@@ -22,7 +22,7 @@ struct TestController {
 }
 
 impl TestController {
-    /// `None`, said loudly, if the program is missing; in CI that is a failure.
+    /// Returns `None` with a message if the program is missing. In CI a missing program is a failure.
     fn start(version: &str) -> Option<TestController> {
         let folder = std::env::temp_dir()
             .join(format!("weir-testcontroller-{}-{version}", std::process::id()));
@@ -52,15 +52,14 @@ impl TestController {
 
 impl Drop for TestController {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The process may have ended already.
         let _ = self.process.kill();
         let _ = self.process.wait();
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
 
-/// Hosts at both ends of a row of three switches; the switches come back until the controller
-/// listens.
+/// Hosts at both ends of a row of three switches ping each other. The switches dial until the controller listens.
 fn ping(name: &str, version: Version) {
     let Some(controller) = TestController::start(name) else { return };
     let address = format!("tcp:127.0.0.1:{}", controller.port).parse().unwrap();
@@ -71,7 +70,7 @@ fn ping(name: &str, version: Version) {
     let arp_reply = path(3, 1).arp_reply();
     let echo_reply = path(3, 1).icmp_echo(true, 1, 1, b"weir");
     for (what, request, reply) in [("ARP", arp, arp_reply), ("ping", echo, echo_reply)] {
-        // A controller that is still setting the switches up may lose a packet, so ask again.
+        // A controller that still configures the switches may lose a packet, so the host repeats the request.
         let has_answer = move |network: &mut Network| {
             network.host(HostIndex(0)).unwrap().received().any(|frame| frame == reply)
         };

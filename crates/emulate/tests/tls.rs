@@ -1,4 +1,4 @@
-//! Emulated switches and controllers over mutual TLS, with certificates of the real `ovs-pki`.
+//! Tests of emulated switches and controllers over mutual TLS, with certificates of the real `ovs-pki`.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
 
 mod common;

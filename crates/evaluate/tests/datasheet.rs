@@ -1,4 +1,4 @@
-//! A data sheet says what was planted.
+//! Tests of the data sheet: the data sheet shows the planted faults.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are test code too")]
 
@@ -26,10 +26,10 @@ fn the_data_sheet_shows_the_configured_faults_of_an_emulated_switch() {
     let faults = [
         Fault::BarrierLies { by: 30 * MS },
         Fault::DropChangedPackets,
-        // A reply of 100 entries takes 200 ms: two a second are safe, ten are not.
+        // A reply of 100 entries takes 200 ms: two replies per second are safe, ten replies per second are not.
         Fault::PaceStatistics { entries: 10, interval: 20 * MS },
     ];
-    // An ECHO takes 200 µs: 5,000 a second.
+    // An ECHO takes 200 µs, so the switch answers 5,000 per second.
     let service = ServiceTime { default: 0, by_type: vec![(2, 200_000)] };
     let hardware = Hardware { service, ..Hardware::default() };
     let mut evaluation = Evaluation::new("evaluate all", Environment::default());
@@ -43,10 +43,10 @@ fn the_data_sheet_shows_the_configured_faults_of_an_emulated_switch() {
     assert!((29_000.0..=29_950.0).contains(&sheet.barrier_lie_us.unwrap()), "{sheet:?}");
     assert_eq!(sheet.modification_loss["forward"], 0.0);
     assert_eq!(sheet.modification_loss["source-mac"], 100.0);
-    // What the switch queues in a trial of half a second does not count as done in that time.
+    // Messages that are still in the queue at the end of a trial of half a second do not count as done.
     assert!((4_700.0..=5_000.0).contains(&sheet.safe_rates["echo"]), "{sheet:?}");
     assert_eq!(sheet.safe_rates["stats-flow"], 2.0);
-    // The switch answers the question for the sum before its late FLOW_MODs are in, and that is a finding.
+    // The switch answers the request for aggregate statistics before its late FLOW_MODs are applied. This is a finding.
     let codes: Vec<_> = sheet.findings.iter().map(|finding| finding.code.as_str()).collect();
     assert!(codes.contains(&"barrier-lies") && codes.contains(&"rules-vanish"), "{codes:?}");
     let again: DataSheet = serde_json::from_str(&sheet.to_json()).unwrap();

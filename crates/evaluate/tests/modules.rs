@@ -1,4 +1,4 @@
-//! The other experiments on emulated switches: what is planted is found.
+//! Tests of the experiments other than updates, on emulated switches: each experiment finds the planted value.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are test code too")]
 
@@ -95,14 +95,14 @@ fn the_highest_loss_free_rate_of_packet_ins_is_found() {
         let outcome = measure(version, config(&[]), hardware.clone(), &experiment);
         is_clean(&outcome);
         let found = sample(&outcome, &Case::new(), "highest_loss_free_per_s")[0];
-        // A hundred may wait, which half a second spreads to two hundred a second more.
+        // The queue holds 100 messages. Over half a second this adds 200 messages per second to the found rate.
         assert!((limit * 0.94..=limit + 210.0).contains(&found), "{found}");
     }
 }
 
 #[test]
 fn measured_control_message_latency_equals_the_configured_delay() {
-    // 100 µs of the CPU for a PACKET_OUT, 50 µs to the switch, 5 µs to the port.
+    // A PACKET_OUT needs 100 µs of the CPU, 50 µs to the switch and 5 µs to the port.
     let service = ServiceTime { default: 0, by_type: vec![(13, 100_000)] };
     let hardware = Hardware { service, ..Hardware::default() };
     for (way, expected) in
@@ -123,7 +123,7 @@ fn measured_control_message_latency_equals_the_configured_delay() {
 
 #[test]
 fn the_time_and_parts_of_paced_statistics_replies_are_measured() {
-    // 100 entries in parts of 10, each 5 ms after the one before.
+    // The reply has 100 entries in parts of 10. Each part is sent 5 ms after the previous part.
     let faults = [Fault::PaceStatistics { entries: 10, interval: 5 * MS }];
     for version in VERSIONS {
         let experiment = Statistics {
@@ -201,7 +201,7 @@ fn measured_port_status_time_equals_the_configured_link_detection_time() {
 fn measured_throughput_of_a_slow_queue_equals_the_configured_rate() {
     let mut config = config(&[]);
     config.ports[1] = PortConfig { queues: vec![0, 3], ..PortConfig::new(2) };
-    // 1 Mb/s through queue 3; 2,000 probes of 100 bytes a second are 1.6 Mb/s.
+    // Queue 3 has 1 Mbit/s. 2,000 probes of 100 bytes per second are 1.6 Mbit/s.
     let hardware = Hardware { queues: vec![(3, 1_000_000)], ..Hardware::default() };
     for version in VERSIONS {
         let experiment =
@@ -244,7 +244,7 @@ fn the_configured_drift_of_the_capture_clock_is_measured() {
 
 #[test]
 fn a_switch_that_does_not_answer_gives_a_partial_result_or_a_finding() {
-    // BARRIER_REQUEST is 18 in 1.0.
+    // BARRIER_REQUEST has the message type 18 in OpenFlow 1.0.
     let silent = [Fault::NeverAnswers { message_type: 18 }];
     let experiments: [Box<dyn evaluate::Experiment>; 5] = [
         Box::new(Modify::new(common(1))),
@@ -258,7 +258,7 @@ fn a_switch_that_does_not_answer_gives_a_partial_result_or_a_finding() {
         let partial = outcome.partial.unwrap_or_default();
         assert!(partial.contains("not answered"), "{}: {partial:?}", experiment.name());
     }
-    // Statistics that are never answered: the table cannot be read either, and that is said.
+    // The switch never answers statistics requests. So the table cannot be read either, and both faults are findings.
     let silent = [Fault::NeverAnswers { message_type: 16 }];
     let experiment = Statistics { polls: vec![2.0], ..Statistics::new(common(1)) };
     let outcome = measure(VERSIONS[0], config(&silent), Hardware::default(), &experiment);

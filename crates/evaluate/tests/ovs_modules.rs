@@ -1,4 +1,4 @@
-//! Experiments on a real Open vSwitch in a lab, over real interfaces. Needs root.
+//! Tests of experiments on a real Open vSwitch in a lab, over real interfaces. The tests need root.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are test code too")]
 
@@ -19,7 +19,7 @@ use evaluate::{
 use lab::{FailMode, Lab, LabGuard, Options, Protocol, Requirements, StateDirectory, Topology};
 use openflow::{Version, VersionSet};
 
-/// A switch with three hosts whose interfaces are ours.
+/// A switch with three hosts, whose interfaces the test uses.
 fn open(name: &str, version: Version) -> (LabGuard, Real) {
     let name = format!("e{}-{name}", std::process::id());
     let protocol = match version {
@@ -113,7 +113,7 @@ fn ovs_experiments_other_than_updates_and_queues_give_correct_samples() {
     let little = Common { repetitions: 1, rate: 1_000.0, ..Common::default() };
     let packets =
         |way| Packets { duration: DURATION, most: 1_000.0, ..Packets::new(little.clone(), way) };
-    // Each with a case and a metric that has to be there.
+    // Each experiment has a case and a metric that the result must contain.
     let rate = Case::new().with("rate", 1_000.0);
     let forward = Case::new().with("actions", 0u32).with("set", "forward");
     let flow = Case::new().with("kind", "flow").with("rules", 100u32).with("polls_per_s", 10.0);
@@ -185,11 +185,11 @@ fn ovs_experiments_other_than_updates_and_queues_give_correct_samples() {
             let samples = outcome.record.samples(case, metric);
             assert!(!samples.is_empty(), "{name} {version:?} {case:?} {metric}");
             if name == "statistics" {
-                // 100 entries are less than one segment's bytes in neither version.
+                // In both versions a reply with 100 entries has the bytes of at least one segment.
                 let segments = outcome.record.samples(case, "segments_per_reply");
                 assert!(segments.iter().all(|it| *it >= 1.0) && !segments.is_empty());
             }
-            // What is forwarded is changed as it should be, with right checksums.
+            // Packets are forwarded with the right changes and the right checksums.
             let wrong = ["not-changed", "checksum", "rules-vanish", "statistics-incomplete"];
             assert!(
                 !codes(&outcome).iter().any(|code| wrong.contains(code)),
@@ -214,7 +214,7 @@ fn ovs_queues_give_a_queue_unused_finding_because_only_queue_0_is_used() {
         let (lab, mut real) = open(name, version);
         let rates = ["2Mbit", "1Mbit"].map(|rate| rate.parse().unwrap());
         lab.set_queues("s1-eth2", &rates).unwrap();
-        // 10 Mb/s.
+        // 12,500 probes per second are 10 Mbit/s.
         let experiment =
             Queue { duration: 500_000_000, rates: vec![12_500.0], ..Queue::new(common(1)) };
         let outcome = measure(&mut real, &experiment);
@@ -222,7 +222,7 @@ fn ovs_queues_give_a_queue_unused_finding_because_only_queue_0_is_used() {
         for queue in [0u32, 1] {
             let case = Case::new().with("queue", queue).with("rate", 12_500.0);
             let found = outcome.record.samples(&case, "throughput_mbps");
-            // What queue 0 lets through; HTB lets a burst pass at first.
+            // All packets use queue 0. At first HTB lets a burst pass.
             assert!(matches!(found, [mbps] if (1.0..4.0).contains(mbps)), "{queue}: {found:?}");
         }
         assert!(lab.set_queues("s1-eth9", &rates).is_err());
@@ -234,8 +234,8 @@ fn ovs_queues_give_a_queue_unused_finding_because_only_queue_0_is_used() {
     }
 }
 
-/// A script is as good as what is built in: both see the same of a real switch. What is compared are orders of
-/// magnitude, because the machine may be busy with other work.
+/// The script and the built-in experiment measure the same real switch. The test compares orders of magnitude, because
+/// the machine may be busy with other work.
 #[cfg(feature = "scripts")]
 #[test]
 fn ovs_a_script_gives_similar_results_to_the_built_in_experiment() {
@@ -264,7 +264,7 @@ fn ovs_a_script_gives_similar_results_to_the_built_in_experiment() {
             samples[samples.len() / 2]
         };
         let (script, module) = (median(&scripted, &of_script), median(&built_in, &of_module));
-        // A rotation of the probes is 8 ms: the smallest difference that either can see.
+        // A rotation of the probes takes 8 ms: this is the smallest difference that an experiment can measure.
         let noise = 8_000.0;
         assert!(script < 5.0 * module + noise, "{metric}: {script} against {module}");
         assert!(module < 5.0 * script + noise, "{metric}: {module} against {script}");

@@ -1,4 +1,5 @@
-//! Experiments as scripts: the example agrees with the built-in one, and wrong ones say what is wrong.
+//! Tests of experiments as scripts: the example agrees with the built-in experiment, and the error for a wrong script
+//! names the fault.
 
 #![cfg(feature = "scripts")]
 #![allow(clippy::unwrap_used, reason = "helpers of tests are test code too")]
@@ -37,7 +38,7 @@ fn the_example_script_gives_the_results_of_the_built_in_experiment() {
                 let of_script = Case::new().with("rules", 100.0);
                 let of_module = Case::new().with("rules", 100u32);
                 let of_module = of_module.with("match", "exact").with("priority", "equal");
-                // A rotation of 8 ms is the smallest difference that either can see.
+                // A rotation of the probes takes 8 ms: this is the smallest difference that an experiment can measure.
                 for (metric, noise) in [
                     ("sent_us", 0.001),
                     ("barrier_us", 0.001),
@@ -57,7 +58,7 @@ fn the_example_script_gives_the_results_of_the_built_in_experiment() {
     }
 }
 
-/// Writes an experiment and reads it.
+/// Writes the files of an experiment and reads the experiment.
 fn experiment(name: &str, toml: &str, script: &str) -> Result<Script, String> {
     let folder = std::env::temp_dir().join(format!("weir-script-{}-{name}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();

@@ -1,5 +1,5 @@
-//! A real Net-SNMP agent, asked by v2c and v3 while an experiment runs. Needs neither root nor a network: the agent and
-//! an emulated switch are on loopback.
+//! Tests with a real Net-SNMP agent, which is asked by v2c and v3 while an experiment runs. The tests need neither root
+//! nor a network: the agent and an emulated switch are on loopback.
 
 #![cfg(feature = "scripts")]
 #![allow(clippy::unwrap_used, reason = "helpers of tests are test code too")]
@@ -26,7 +26,7 @@ const NAME: &str = "1.3.6.1.2.1.1.5.0";
 const LOCATION: &str = "1.3.6.1.2.1.1.6.0";
 const UPTIME: &str = "1.3.6.1.2.1.1.3.0";
 
-/// Everything that the agent is asked, in turn; an answer is recorded as a number, or as the length of a text.
+/// The script asks the agent for each object in turn, and records an answer as a number, or as the length of a text.
 const SCRIPT: &str = r#"
 fn start() {
     this.left = this.ask;
@@ -80,7 +80,7 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// `snmpd` with a configuration of its own, at a port of its own.
+/// `snmpd` with its own configuration and its own port.
 struct Agent {
     process: Child,
     folder: PathBuf,
@@ -119,14 +119,14 @@ impl Agent {
 
 impl Drop for Agent {
     fn drop(&mut self) {
-        // It is ours, so both work.
+        // The process belongs to this test, so `kill` and `wait` succeed.
         let _ = self.process.kill();
         let _ = self.process.wait();
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
 
-/// Runs an experiment on an emulated switch behind a socket, whose agent is the one that `snmp` says.
+/// Runs an experiment on an emulated switch over a socket. `snmp` says which SNMP agent is asked.
 fn evaluate(snmp: &str, process: Option<u32>, experiment: &Script) -> Outcome {
     let switch = SwitchIndex(0);
     let running = Runner::new(Network::single(2, |_| {}))
@@ -155,7 +155,7 @@ fn cpu(outcome: &Outcome) -> Option<f64> {
     outcome.record.samples(&Case::new(), "cpu").first().copied()
 }
 
-/// Waits until the agent answers: it starts, and looks at the CPU only every few seconds.
+/// Waits until the agent answers with a value: the agent needs time to start, and reads the CPU only every few seconds.
 fn until(mut happened: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !happened() {
@@ -184,7 +184,7 @@ fn snmpd_answers_v2c_and_v3_and_wrong_credentials_are_reported() {
         assert!(value(&outcome, UPTIME) > Some(0.0), "{access}");
         assert_eq!(value(&outcome, "1.3.6.1.9.9.9"), Some(-1.0), "an object that it does not have");
     }
-    // Whom it does not let in.
+    // The agent refuses these credentials.
     for (wrong, sentence) in [
         (format!("{here},community=private"), "does not answer"),
         (format!("{here},user=nobody,{PASSWORDS}"), "127.0.0.1"),
@@ -213,7 +213,7 @@ fn snmpd_reports_cpu_time_and_interface_counters() {
     }
     let agent = Agent::start();
     let asks = script(&[UPTIME]);
-    // The machine's, then one process's (hrSWRunPerfCPU): its own is as good as any.
+    // First the CPU of the machine is read, then the CPU of one process (hrSWRunPerfCPU), here the agent's own process.
     until(|| cpu(&evaluate(&agent.community(), None, &asks)) > Some(0.0));
     let pid = agent.process.id();
     until(|| {
@@ -226,7 +226,7 @@ fn snmpd_reports_cpu_time_and_interface_counters() {
     assert!(cpu(&evaluate(&percent, None, &asks)) > Some(0.0));
 
     let watched = format!("{},if=lo,if=none9", agent.community());
-    // The run's own control channel crosses the interface, and the agent looks at it every three seconds.
+    // The experiment's own control channel uses the interface, and the agent reads the interface every three seconds.
     let outcome = evaluate(&watched, None, &pausing_script(&[UPTIME], 100));
     let packets = outcome.record.samples(&Case::new().with("interface", "lo"), "snmp_packets_in");
     assert!(matches!(packets, [grown] if *grown >= 1.0), "{packets:?}");
@@ -236,7 +236,7 @@ fn snmpd_reports_cpu_time_and_interface_counters() {
 
 #[test]
 fn a_silent_snmp_agent_is_reported_and_cpu_time_is_read_from_proc() {
-    // Somebody has the port who says nothing.
+    // The port belongs to a socket that never answers.
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let snmp = format!("{},community=public", silent.local_addr().unwrap());
     let asks = script(&[UPTIME, NAME]);
@@ -251,7 +251,7 @@ fn a_silent_snmp_agent_is_reported_and_cpu_time_is_read_from_proc() {
     assert!(texts.iter().any(|text| text.contains("/proc")), "{texts:?}");
     let outcome = evaluate(&snmp, None, &asks);
     assert_eq!(cpu(&outcome), Some(-1.0), "nobody knows");
-    // What was not asked for is not missed.
+    // The script asks for no object, so the silent agent does not matter.
     assert!(cpu(&evaluate(&snmp, pid, &pausing_script(&[], 0))) > Some(0.0));
 }
 

@@ -1,4 +1,5 @@
-//! `insert`, `change`, `delete` and `interaction` on emulated switches: what is planted is found.
+//! Tests of `insert`, `change`, `delete` and `interaction` on emulated switches: each experiment finds the planted
+//! values.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are test code too")]
 
@@ -42,7 +43,7 @@ fn a_switch_with_correct_barriers_is_reported_as_honest() {
             assert!(codes(&outcome).is_empty(), "{name} {version:?} {:?}", codes(&outcome));
             let case = case(100, "exact", "equal");
             assert_eq!(sample(&outcome, &case, "barrier_honest"), [1.0; 3], "{name}");
-            // There and back over the control channel, 50 µs each.
+            // The control channel takes 50 µs in each direction.
             assert_eq!(sample(&outcome, &case, "barrier_us"), [100.0; 3], "{name}");
             assert_eq!(sample(&outcome, &case, "rules_never_real"), [0.0; 3], "{name}");
             let histogram = outcome.record.histogram(&case, "each rule").unwrap();
@@ -54,7 +55,7 @@ fn a_switch_with_correct_barriers_is_reported_as_honest() {
 #[test]
 fn the_time_by_which_a_barrier_reply_is_too_early_is_measured() {
     const BY: u64 = 50 * MS;
-    // By then the reply has come back; the switch lied to us by that much less.
+    // The reply needs 50 µs to the controller, so the measured lie is shorter by 50 µs.
     let planted = (BY - 50_000) as f64 / 1e3;
     for version in VERSIONS {
         for experiment in changes() {
@@ -78,7 +79,7 @@ fn the_time_by_which_a_barrier_reply_is_too_early_is_measured() {
 
 #[test]
 fn the_insertion_time_of_a_slow_switch_is_measured() {
-    // A millisecond for each FLOW_MOD, as Switch1 of the paper.
+    // Each FLOW_MOD takes a millisecond, as with Switch1 of the paper.
     let service = ServiceTime { default: 0, by_type: vec![(14, MS)] };
     let hardware = Hardware { service, ..Hardware::default() };
     let experiment = Insert { rules: vec![1, 10, 100], ..Insert::new(common(1)) };
@@ -122,7 +123,7 @@ fn insertion_works_with_each_match_kind_and_priority_order() {
 
 #[test]
 fn cpu_use_and_reply_time_of_polls_during_rule_changes_are_measured() {
-    // 20 ms for each request for flow statistics: at 25 a second half of the CPU.
+    // Each request for flow statistics takes 20 ms: 25 requests per second use half of the CPU.
     let service = ServiceTime { default: 0, by_type: vec![(16, 20 * MS), (18, 20 * MS)] };
     let hardware = Hardware { service, ..Hardware::default() };
     let experiment = Interaction { polls: vec![0.0, 25.0], ..Interaction::new(common(5)) };
@@ -134,8 +135,8 @@ fn cpu_use_and_reply_time_of_polls_during_rule_changes_are_measured() {
     let cpu = sample(&outcome, &case(25.0), "cpu_percent");
     assert!(cpu.iter().all(|cpu| (35.0..80.0).contains(cpu)), "{cpu:?}");
     let replies = outcome.record.histogram(&case(25.0), "statistics reply").unwrap();
-    // 20 ms at the switch and 50 µs each way; a barrier of 20 ms (its number in 1.0 is that of
-    // statistics in 1.3) may stand before it.
+    // The switch needs 20 ms, and each direction 50 µs. A barrier of 20 ms may be before the request in the queue (a
+    // barrier of 1.0 has the same type number as statistics of 1.3).
     assert!(replies.percentile(50.0).unwrap() >= 20_000_000, "{replies:?}");
 }
 

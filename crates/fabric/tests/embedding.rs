@@ -1,4 +1,4 @@
-//! Virtual networks on physical networks: refusals, and moves when links fail.
+//! Tests of virtual networks on physical networks: refusals of requests, and moves of links after failures.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::panic)]
@@ -28,7 +28,7 @@ fn a_virtual_link_carries_packets_in_both_directions_with_one_tag() {
         let reached = reach(&network, &embedding, RED, virtual_port(from.0, from.1));
         assert_eq!(reached, [Arrived::In(RED, to)]);
     }
-    // One tag over the whole path.
+    // The whole path has one tag.
     let (_, status) = embedding.trunks(RED).next().unwrap();
     let lanes = &status.active.unwrap().tags;
     assert!(lanes.values().flatten().all(|tag| tag.get() == 2000), "{lanes:?}");
@@ -130,7 +130,7 @@ fn a_big_switch_forwards_between_its_members_also_after_link_failures() {
     embedding.apply(&network, &wanted(&[(RED, &spec)])).unwrap();
     let check = |network: &Network, embedding: &Embedding| {
         for (number, at) in [(1, port(1, 1)), (2, port(2, 1))] {
-            // A packet from any member leaves by this port.
+            // A packet from any member leaves by the port `at`.
             assert_eq!(
                 reach(network, embedding, RED, virtual_port(0xb0, number)),
                 [Arrived::Edge(at); 3]
@@ -143,7 +143,8 @@ fn a_big_switch_forwards_between_its_members_also_after_link_failures() {
     };
     check(&network, &embedding);
     assert!(embedding.switch_map(Dpid(2)).unwrap().members[&RED].shared_with);
-    // The big switch's end of the link was on 1 or 3, next to 4. All ports can be reached whichever wire fails.
+    // The big switch's end of the link is on switch 1 or 3, next to switch 4. All ports can be reached whichever wire
+    // fails.
     for dpid in 1..=4 {
         network.set_port_up(port(dpid, 2), false).unwrap();
         embedding.handle_changes(&network);
@@ -152,7 +153,7 @@ fn a_big_switch_forwards_between_its_members_also_after_link_failures() {
         embedding.handle_changes(&network);
         check(&network, &embedding);
     }
-    // A given route from 1 to 2, by 4 and 3.
+    // A given route leads from switch 1 to switch 2 by the switches 4 and 3.
     spec.switches[0].routes = vec![[1, 4, 3, 2].map(|dpid| Step::Switch(Dpid(dpid))).to_vec()];
     embedding.apply(&network, &wanted(&[(RED, &spec)])).unwrap();
     check(&network, &embedding);
@@ -165,7 +166,8 @@ fn a_big_switch_forwards_between_its_members_also_after_link_failures() {
 
 #[test]
 fn a_link_of_a_big_switch_moves_when_its_member_switch_is_removed() {
-    // Switch 4 is connected only to 3; the big switch reaches 4 from there and, after rewiring, from 1.
+    // Switch 4 is connected only to switch 3. The big switch reaches switch 4 from switch 3 and, after rewiring, from
+    // switch 1.
     let (mut network, mut embedding) = (ring(), embedding());
     network.set_port_up(port(4, 2), false).unwrap();
     let spec = Spec {
@@ -202,7 +204,7 @@ fn tenants_on_the_same_link_are_separated_by_tags() {
         let reached = reach(&network, &embedding, tenant, virtual_port(0xa1, 2));
         assert_eq!(reached, [Arrived::In(tenant, virtual_port(0xa3, 2))]);
     }
-    // Released tags of a tenant do not soon go to another tenant.
+    // A tag that a tenant releases is not soon given to another tenant.
     embedding.apply(&network, &wanted(&[(BLUE, &blue)])).unwrap();
     embedding.apply(&network, &wanted(&[(RED, &two()), (BLUE, &blue)])).unwrap();
     let red = embedding.trunks(RED).next().unwrap().1.active.unwrap().clone();
@@ -228,7 +230,8 @@ fn a_shared_edge_port_separates_tenants_by_their_hosts() {
     assert_eq!((hosts(RED), hosts(BLUE)), (vec![mac(1)], vec![mac(7)]));
 }
 
-/// The remote member sends packets out by the label alone, so the sender has to know the tenant's hosts there.
+/// The remote member sends packets out by the label alone, so the sender has to know the tenant's hosts at the remote
+/// port.
 #[test]
 fn big_switch_members_know_the_hosts_at_shared_ports_of_each_other() {
     let (network, mut embedding) = (ring(), embedding());
@@ -288,7 +291,8 @@ fn networks_may_be_requested_before_their_switches_connect() {
     network.add_switch(Dpid(3)).unwrap();
     embedding.handle_changes(&network);
     assert_eq!(trouble(&embedding), Some(Trouble::Route(Error::NoPath)));
-    // A waiting network is no obstacle for other networks, although it could not be requested now.
+    // A waiting network does not prevent other networks, although a new request for the waiting network would be
+    // refused.
     embedding.apply(&network, &wanted(&[(RED, &two()), (BLUE, &Spec::default())])).unwrap();
     let changes = embedding.handle_changes(&whole);
     assert_eq!(changes.ports.len(), 4);
@@ -416,7 +420,7 @@ fn links_without_a_usable_path_are_refused() {
         unroutable(Error::UnknownPort(port(1, 9))),
     );
 
-    // A path that fails between the check and the commit.
+    // The path fails between the check and the commit.
     let (mut network, mut embedding) = (ring(), embedding());
     assert!(embedding.dry_run(&network, &wanted(&[(RED, &two())])).is_ok());
     network.set_port_up(port(1, 2), false).unwrap();
@@ -485,7 +489,8 @@ fn paths_and_tags_are_restored_after_a_restart() {
         after.apply(network, &wanted(&[(RED, spec)])).unwrap();
         after
     };
-    // No switch has connected yet, and all places are held. They stay held while wires are discovered one by one.
+    // No switch is connected yet, and all trunks hold their saved paths. The trunks hold the paths while wires are
+    // discovered one by one.
     let mut after = restored(&Network::default(), &spec);
     let edges_down = |embedding: &Embedding| ports(embedding).filter(|(.., port)| !port.up).count();
     assert_eq!((after.export(), edges_down(&after)), (saved.clone(), 0));
@@ -531,8 +536,8 @@ fn paths_and_tags_are_restored_after_a_restart() {
     );
 }
 
-/// Each end of a link knows the tagging of the other end, and each member of a big switch knows the tagging behind
-/// other members.
+/// Each end of a link knows the tagging of the other end. Each member of a big switch knows the tagging at the ports of
+/// the other members.
 #[test]
 fn switches_know_the_tagging_of_the_remote_end_of_a_link() {
     use fabric::Tagging::{self, Single, Stacked};
@@ -562,7 +567,7 @@ fn switches_know_the_tagging_of_the_remote_end_of_a_link() {
     // The maps of other switches do not change.
     assert_eq!(changes.switches, [Dpid(1), Dpid(2)].into());
     assert_eq!((changes.ports, changes.moves), (vec![], vec![]));
-    // A disconnected switch keeps its tagging, also after a restart before it has returned.
+    // A disconnected switch keeps its tagging, also when the hypervisor restarts before the switch connects again.
     let mut after = self::embedding();
     after.restore(&embedding.export()).unwrap();
     after.apply(&Network::default(), &wanted(&[(RED, &spec)])).unwrap();
@@ -591,7 +596,7 @@ fn corrupt_stored_state_is_refused_or_corrected() {
             broken[at] ^= 1 << bit;
             let mut after = embedding();
             if after.restore(&broken).is_ok() {
-                // Whatever the switch reports now, the networks are correct in the end.
+                // If the changed state is accepted, the networks are correct as soon as the physical network is known.
                 after.apply(&Network::default(), &wanted(&[(RED, &spec)])).unwrap();
                 after.handle_changes(&network);
                 after.stop_waiting(&network);

@@ -1,5 +1,5 @@
-//! Any virtual networks on any physical network, with any failures: every packet arrives where its tenant expects, or
-//! is dropped.
+//! Tests of any virtual networks on any physical network, with any failures: every packet arrives at the port that its
+//! tenant expects, or is dropped.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used)]
@@ -104,7 +104,7 @@ fn port_number() -> fabric::PortNumber {
     port(0, EDGE).port
 }
 
-/// A port of one of the first switches with a wire to one of the second.
+/// A port of a switch in `from` with a wire to a switch in `to`.
 fn direct(network: &Network, from: &[Dpid], to: &[Dpid]) -> Option<PortId> {
     let ends = network.links().filter_map(|(_, link)| match (link.from, link.to) {
         (End::Switch { port: a, .. }, End::Switch { port: b, .. }) => Some((a, b)),
@@ -181,8 +181,8 @@ fn check(network: &Network, embedding: &Embedding) -> Result<(), TestCaseError> 
     check_ways(network, embedding)
 }
 
-/// A trunk that had a working path between the same two switches and still has one loses no packets, whichever switches
-/// have followed. The check tries some mixes of switches.
+/// A trunk with a working path between the same two switches before and after a change loses no packets, whichever
+/// switches already have their new maps. The check tries some mixes of old and new maps.
 fn check_mixed(
     network: &Network,
     before: &BTreeMap<Dpid, Arc<SwitchMap>>,
@@ -382,7 +382,7 @@ fn wires(network: &Network) -> Vec<PortId> {
 }
 
 proptest! {
-    /// The same property holds while wires are discovered one by one, and while links leave their detours.
+    /// Wires are discovered one by one, and links leave their detours.
     #[test]
     fn packets_reach_only_the_expected_port_while_the_network_grows(
         network in small().prop_map(with_edges),
@@ -427,7 +427,7 @@ proptest! {
         drawn in proptest::collection::vec(any_network(), 1..4),
         happenings in proptest::collection::vec(happening(), 0..16),
         first in 3_u16..3800,
-        // So few tags that switches swap them on the way, or that no tag is left.
+        // With few tags, switches have to swap tags on the path, or no tag is left.
         tags in prop_oneof![1_u16..20, 20_u16..271, 1200_u16..1300],
         follow_first in any::<u8>(),
     ) {
@@ -588,7 +588,7 @@ fn restart(
     let is_crowded = !before.reservations().oversubscribed(network).is_empty();
     for (&tenant, spec) in before.wanted() {
         for ((id, was), (_, is)) in before.trunks(tenant).zip(after.trunks(tenant)) {
-            // After the restart refused transits are tried again: a trunk without a path may have one, a reverting
+            // After the restart refused transits are tried again: a trunk without a path may have a path, a reverting
             // trunk may be on its preferred path, and a trunk on an oversubscribed link may be on another path.
             let wires = |route: Option<&Routed>| route.map(|it| it.wires.clone());
             if some_refused && was.active.is_some() {

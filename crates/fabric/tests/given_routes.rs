@@ -1,4 +1,4 @@
-//! Given routes of links that are impossible, whether their switches are connected or not.
+//! Tests of links with impossible given routes, with connected and with disconnected switches.
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

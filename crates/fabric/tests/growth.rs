@@ -1,4 +1,4 @@
-//! Virtual networks that are requested while the physical network is still being discovered.
+//! Tests of virtual networks that are requested while the physical network is still being discovered.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::panic)]
@@ -79,14 +79,14 @@ fn an_existing_link_keeps_its_path_after_the_discovery_phase() {
     plug(&mut network, port(4, 2), port(1, 3), 10);
     assert_eq!(embedding.handle_changes(&network).moves, []);
     assert_eq!(passes(&embedding), [1, 2, 3, 4]);
-    // A link that is requested now may move to better paths when more links are discovered.
+    // A link that is requested again is placed again, on the shorter path.
     let mut anew = embedding.wanted().clone();
     anew.get_mut(&RED).unwrap().links[0].bandwidth = megabits(1);
     embedding.apply(&network, &anew).unwrap();
     assert_eq!(passes(&embedding), [1, 4]);
 }
 
-/// A physical link that was up before is not new: a virtual link that left it after a failure does not return to it.
+/// The recovered physical link is not new, so a virtual link that left it after the failure keeps its path.
 #[test]
 fn a_virtual_link_does_not_move_to_a_recovered_physical_link() {
     let (mut network, mut embedding) = around(|_| ());
@@ -127,13 +127,13 @@ fn a_link_gets_a_backup_and_a_better_backup_when_the_network_grows() {
     plug(&mut network, port(4, 2), port(1, 3), 10);
     embedding.handle_changes(&network);
     assert_eq!((passes(&embedding), backup(&embedding)), (vec![1, 4], Some(3)));
-    // A better backup.
+    // With one more wire the link gets a shorter backup.
     plug(&mut network, port(4, 4), port(2, 4), 10);
     embedding.handle_changes(&network);
     assert_eq!((passes(&embedding), backup(&embedding)), (vec![1, 4], Some(2)));
 }
 
-/// Leaves and spines that are discovered in any order: the link keeps its first path among equal paths.
+/// Leaves and spines are discovered in both orders. The link keeps its first path among equal paths.
 #[test]
 fn a_link_keeps_its_path_when_a_new_path_can_serve_as_backup() {
     for reverts in [false, true] {
@@ -145,7 +145,8 @@ fn a_link_keeps_its_path_when_a_new_path_can_serve_as_backup() {
             spec.links[0].reverts = reverts;
             let (mut network, mut embedding) = (scattered(), embedding());
             embedding.apply(&Network::default(), &wanted(&[(RED, &spec)])).unwrap();
-            // The links of the lower spine have the lower numbers, and come up last.
+            // The wires of spine 2 have lower numbers than the wires of spine 4. The wire to the spine `second` is up
+            // last.
             for spine in [2, 4] {
                 plug(&mut network, port(1, spine as u32), port(spine, 2), 10);
                 plug(&mut network, port(3, spine as u32), port(spine, 3), 10);
@@ -164,7 +165,7 @@ fn a_link_keeps_its_path_when_a_new_path_can_serve_as_backup() {
     }
 }
 
-/// No tag is left for the link on the short path, which other links use.
+/// The short path has one tag, which another link uses.
 #[test]
 fn a_link_stays_on_its_detour_when_the_short_path_has_no_free_tag() {
     let mut spec = two();

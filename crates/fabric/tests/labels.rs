@@ -1,4 +1,4 @@
-//! The labels that tenants get, and the information that labels reveal.
+//! Tests of the labels that tenants get, and of the information that labels reveal.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used)]
@@ -238,7 +238,8 @@ fn privacy_settings_hide_the_exact_load_of_another_tenant() {
         "error of an observer, Mbit/s: {exact:.2} exact, {stepped:.2} stepped, {noisy:.2} noisy, {both:.2} both"
     );
     assert!(exact < 1e-9, "an exact label is the neighbour's load");
-    // A step of s hides what is uniformly spread over s: s/√12 about its mean, s/√3 about its lower end.
+    // A step of s hides a value that is uniformly spread over s: the error is s/√12 about the mean and s/√3 about the
+    // lower end.
     assert!((1.0..1.4).contains(&stepped), "{stepped}");
     // Uniform noise of ±n has a deviation of n/√3, and a thousand labels do not average the noise away.
     assert!((0.8..1.4).contains(&noisy), "{noisy}");
@@ -255,8 +256,8 @@ fn each_tenant_gets_different_noise_on_the_same_label() {
     assert!(different.len() > 15, "each tenant has noise of its own");
 }
 
-/// Blue signals `bits` by its load, each bit for `length`: 8 of 10 Mbit/s or nothing. Returns the labels that red gets
-/// meanwhile, with their times.
+/// Blue signals `bits` with its load, each bit for `length`: 8 of 10 Mbit/s for 1, and no load for 0. Returns the
+/// labels that red gets during this time, with their times.
 fn overheard(privacy: &Privacy, bits: &[bool], length: Duration) -> Vec<(Instant, Notice)> {
     let (network, all) = chain();
     let settings = Settings { privacy: privacy.clone(), ..Settings::default() };
@@ -313,7 +314,7 @@ fn held_labels_limit_the_covert_channel_between_tenants_to_the_stated_rate() {
     let [exact, blurred, bounded] = leaks;
     println!("bit/s: {exact:.3} exact, {blurred:.3} with step and noise, {bounded:.4} held");
     assert!(exact > 3.9 && blurred > 3.9, "neither step nor noise hides signals: {leaks:?}");
-    // Three labels are possible, one in 30 s.
+    // Three labels are possible, and one label is sent in 30 s.
     assert!(bounded > 0.0 && bounded < 3.0_f64.log2() / 30.0, "{leaks:?}");
 }
 

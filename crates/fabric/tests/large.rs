@@ -1,4 +1,4 @@
-//! The limits of the size of a network.
+//! Tests of the limits of the size of a network.
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -9,7 +9,7 @@ use common::walk::port;
 use fabric::embedding::{HostSpec, PortSpec, Spec};
 use fabric::{MacAddress, Network};
 
-/// Switches in a row, with this number of edge ports on the first two, and one host at each.
+/// Switches in a row, with `ports` edge ports on the first two switches, and one host at each edge port.
 fn large(switches: u64, ports: u32) -> Spec {
     let edge = |at: u32| {
         let (switch, number) = (1 + u64::from(at / 50_000), at % 50_000 + 3);

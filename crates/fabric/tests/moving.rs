@@ -1,4 +1,4 @@
-//! Links that leave a working path: no packet is lost, whichever switches have followed.
+//! Tests of links that leave a working path: no packet is lost, whichever switches already have their new maps.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::panic)]
@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 type Maps = BTreeMap<Dpid, Arc<SwitchMap>>;
 
-/// The egress of one end of the link between 1 and 3.
+/// The egress of one end of the link between switches 1 and 3.
 fn sends(maps: &Maps, first: bool) -> Hop {
     let at = if first { 1 } else { 3 };
     match &maps[&Dpid(at)].members[&RED].ports[&2].kind {
@@ -27,7 +27,7 @@ fn sends(maps: &Maps, first: bool) -> Hop {
     }
 }
 
-/// The mixes of switches that have followed and others, in which packets are lost.
+/// The mixes of switches with old maps and switches with new maps, in which packets are lost.
 fn lossy(network: &Network, before: &Maps, after: &Maps) -> Vec<u32> {
     let is_lossy = |mix: &u32| {
         let map = |dpid: u64| {
@@ -83,7 +83,7 @@ impl Case {
         changes
     }
 
-    /// The link moves in steps, and then nothing is left of its old path.
+    /// The link moves in steps, and at the end no part of its old path is left.
     fn moves(&mut self, change: impl FnOnce(&mut Network)) {
         let changes = self.change(Stays, change);
         assert_eq!((changes.ports.len(), changes.moves.len()), (0, 1));
@@ -147,7 +147,7 @@ fn reverting(change: impl FnOnce(&mut LinkSpec)) -> Spec {
     spec
 }
 
-/// A link that has failed over from 1 - 2 - 3.
+/// A link that has failed over from the path by the switches 1, 2 and 3.
 fn away(protection: Option<Disjoint>) -> Case {
     let spec = reverting(|link| link.protection = protection);
     let mut case = Case::new(ring(), &spec, embedding());
@@ -164,7 +164,7 @@ fn a_reverting_link_returns_without_packet_loss() {
         let mut case = away(protection);
         case.moves(set((2, 2), true));
         assert_eq!(case.passes(), [2, 3]);
-        // The same failure and recovery again.
+        // The link fails and recovers again.
         case.fails(set((2, 2), false));
         case.moves(set((2, 2), true));
     }
@@ -193,7 +193,7 @@ fn a_link_moves_to_a_better_path_without_packet_loss() {
         case.embedding.apply(&Network::default(), &wanted(&[(RED, &spec)])).unwrap();
         case.embedding.handle_changes(&case.network);
         assert_eq!(case.passes(), [2, 4, 3]);
-        // A path of the same network that was never up before.
+        // This path was never up before.
         case.moves(set((1, 6), true));
         assert_eq!(case.passes(), [3]);
     }
@@ -262,14 +262,14 @@ fn a_link_uses_the_working_path_after_a_failure_during_a_move() {
         assert_eq!(sends(&before, true), sends(case.embedding.switch_maps(), true));
         case.embedding.rejoin(&case.network);
         case.check_end();
-        // The new path fails before the ends send by it: the link stays on the old path.
+        // The new path fails before the ends send by the new path: the link stays on the old path.
         let mut case = away(protection);
         case.change(Stays, set((2, 2), true));
         case.change(Stays, set((1, 2), false));
         assert_eq!(case.passes(), [4, 3]);
         case.rejoin(Stays);
         case.check_end();
-        // The new path fails after the ends send by it: the link returns at once.
+        // The new path fails after the ends send by the new path: the link returns at once.
         let mut case = away(protection);
         case.change(Stays, set((2, 2), true));
         case.rejoin(Turns);
@@ -279,7 +279,7 @@ fn a_link_uses_the_working_path_after_a_failure_during_a_move() {
     }
 }
 
-/// Two wires with one tag each: the old path and the new path share the first wire.
+/// The old path and the new path share the first wire, which has one tag or two tags.
 #[test]
 fn a_link_moves_at_once_when_tags_do_not_suffice_for_both_paths() {
     for (most, is_at_once) in [(2000, true), (2001, false)] {
@@ -307,7 +307,6 @@ fn a_link_moves_at_once_when_tags_do_not_suffice_for_both_paths() {
     }
 }
 
-/// No request lacks tags because a path that a link is leaving still has them.
 #[test]
 fn tags_of_a_path_being_left_are_available_to_a_new_request() {
     let blue = |by: u64| {
@@ -322,7 +321,7 @@ fn tags_of_a_path_being_left_are_available_to_a_new_request() {
         case.change(Stays, set((2, 2), true));
         case
     };
-    // A new request.
+    // A new request gets the tags of the path that the link leaves.
     let mut case = moving();
     let both = wanted(&[(RED, &reverting(|_| ())), (BLUE, &blue(4))]);
     let predicted = case.embedding.dry_run(&case.network, &both).unwrap();
@@ -340,7 +339,7 @@ fn tags_of_a_path_being_left_are_available_to_a_new_request() {
     case.rejoin(Turns);
 }
 
-/// A move ends however often other links begin to move, and each step has its time.
+/// The move ends although another link begins new moves, and each step of the move lasts a full round.
 #[test]
 fn a_move_is_completed_while_another_link_flaps() {
     let mut network = ring();
@@ -351,7 +350,7 @@ fn a_move_is_completed_while_another_link_flaps() {
     case.fails(set((2, 2), false));
     flap(&mut case.network, &mut case.embedding);
     case.change(Stays, set((2, 2), true));
-    // The first step has had only a part of the first round.
+    // The move begins during a round, so the first `rejoin` ends no step.
     for does in [Stays, Turns, Stays] {
         let before = case.embedding.switch_maps().clone();
         flap(&mut case.network, &mut case.embedding);
@@ -363,7 +362,6 @@ fn a_move_is_completed_while_another_link_flaps() {
     assert_eq!(case.passes(), [2, 3]);
 }
 
-/// After a restart the link is on its new path.
 #[test]
 fn after_a_restart_during_a_move_the_link_is_on_the_new_path() {
     for is_moving in [false, true] {

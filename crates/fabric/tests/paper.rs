@@ -1,5 +1,6 @@
-//! The example of *The Price of Virtualization* (2013), sections II and III, figures 1 and 2, at a thousandth of its
-//! rates: red's A to B has interfaces of 8 Mbit/s, blue's E to F of 10 and C to D of 2; all links carry 10.
+//! Tests of the example of *The Price of Virtualization* (2013), sections II and III, figures 1 and 2, at a thousandth
+//! of its rates: red's flow A to B has interfaces of 8 Mbit/s, blue's flows E to F and C to D have interfaces of 10 and
+//! 2 Mbit/s; all links have 10 Mbit/s.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used)]
@@ -48,7 +49,7 @@ fn labels_lead_each_flow_to_the_path_with_free_bandwidth() {
     let mut paths = Vec::new();
     let nominal = nominal();
     for (id, (tenant, _)) in (0..).zip(FLOWS) {
-        // The bandwidth that others leave, minus the tenant's own flows, which the tenant knows.
+        // The bandwidth that other tenants leave, minus the tenant's own flows, which the tenant knows.
         let room = |link| {
             let label = usage.label(&network, link, tenant);
             label.saturating_sub(usage.of(link, tenant)).bits_per_second()
@@ -81,6 +82,6 @@ fn without_labels_the_path_choice_can_waste_capacity_and_be_unfair() {
     assert_eq!(sum([one, one, one]), 10.0);
     assert_eq!(sum([one, one, other]), 12.0);
     assert_eq!(sum([one, other, other]), 18.0);
-    // This is also unfair: the tenant that bought 10 gets no more than the tenant that bought 8.
+    // This is also unfair: the tenant that bought 10 Mbit/s gets no more than the tenant that bought 8 Mbit/s.
     assert_eq!(carried(&network, [one, one, other]), [5.0, 5.0, 2.0]);
 }

@@ -1,4 +1,4 @@
-//! Paths, compared with a search over all paths of small networks.
+//! Tests of path computations, in comparison with a search over all paths of small networks.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used)]
@@ -18,7 +18,7 @@ fn narrowest(network: &Network, links: &[LinkId]) -> u64 {
     links.iter().map(|&link| width(network, link)).min().unwrap_or(u64::MAX)
 }
 
-/// Both ends: the first and the last switch.
+/// The first switch and the last switch.
 fn ends(network: &Network) -> (SwitchIndex, SwitchIndex) {
     (switch(network, 0), switch(network, network.switch_slots() as u64 - 1))
 }
@@ -104,7 +104,7 @@ proptest! {
 
 #[test]
 fn a_disjoint_pair_is_found_although_the_shortest_path_crosses_both() {
-    // The shortest path 0-1-2-3 uses the middle of both disjoint ones, 0-1-5-3 and 0-4-2-3.
+    // The shortest path 0-1-2-3 shares one link with each of the disjoint paths 0-1-5-3 and 0-4-2-3.
     let network =
         network(6, &[(0, 1, 1), (1, 2, 1), (2, 3, 1), (0, 4, 1), (4, 2, 1), (1, 5, 1), (5, 3, 1)]);
     let (from, to) = (switch(&network, 0), switch(&network, 3));

@@ -1,4 +1,4 @@
-//! Physical switches that refuse transit rules, and paths around them.
+//! Tests of physical switches that refuse transit rules, and of paths around these switches.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used)]
@@ -25,7 +25,7 @@ fn refuse(network: &Network, embedding: &mut Embedding, dpid: u64) -> Changes {
     embedding.handle_refused(network, Dpid(dpid), &refused)
 }
 
-/// The switches between the ends of red's link, of its path and of its backup.
+/// The second switch on the path of red's link, and the second switch on its backup.
 fn ways(embedding: &Embedding) -> [Option<u64>; 2] {
     let (_, status) = embedding.trunks(RED).next().unwrap();
     [status.active, status.backup].map(|route| Some(route?.wires[0].to.dpid.0))
@@ -53,7 +53,7 @@ fn a_link_moves_to_a_path_around_a_switch_that_refuses_its_rules() {
     assert_eq!(ways(&embedding), [Some(4), None]);
     assert!(is_joined(&network, &embedding));
     assert_eq!(passing(&embedding, 2), BTreeSet::new());
-    // The link stays on this path, whatever else happens.
+    // The link stays on this path while the network does not change.
     assert!(embedding.handle_changes(&network).is_empty());
 }
 
@@ -67,7 +67,7 @@ fn a_backup_replaces_a_refused_path_and_exists_again_after_recovery() {
     refuse(&network, &mut embedding, 2);
     assert_eq!(ways(&embedding), [Some(4), None]);
     assert!(is_joined(&network, &embedding));
-    // A link that comes up elsewhere does not concern the refusing switch.
+    // A physical link of other switches that goes down and up again does not change the refusal.
     for up in [false, true] {
         network.set_port_up(port(3, 2), up).unwrap();
         embedding.handle_changes(&network);
@@ -78,7 +78,7 @@ fn a_backup_replaces_a_refused_path_and_exists_again_after_recovery() {
         embedding.handle_changes(&network);
     }
     assert_eq!(ways(&embedding), [Some(2), Some(4)]);
-    // The same holds for a switch that only the backup passes.
+    // The same holds for a switch that only the backup uses.
     assert_eq!(refuse(&network, &mut embedding, 4).ports, []);
     assert_eq!(ways(&embedding), [Some(2), None]);
 }

@@ -1,4 +1,4 @@
-//! Virtual links on networks whose wires fail and return.
+//! Tests of reservations for virtual links on networks whose wires fail and recover.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used)]
@@ -12,7 +12,7 @@ use fabric::{Bandwidth, End, Error, LinkId, Network, Path, PortId};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// From the first switch to the last.
+/// A request for a path from the first switch to the last switch.
 fn request(network: &Network, bandwidth: u64) -> Request {
     Request {
         from: switch(network, 0),
@@ -184,7 +184,7 @@ fn a_failed_path_moves_to_the_backup_and_reverts_only_if_requested() {
     let moves = reservations.handle_changes(&network, &changed);
     assert_eq!(moves.len(), 2);
     assert!(moves.iter().all(|it| it.from.is_some() && it.to.is_some()));
-    // Both found a new backup as well.
+    // Both reservations also have a new backup.
     assert_eq!([1, 2].map(|id| hops(&reservations, id)), [(Some(2), Some(2)); 2]);
 
     let changed = network.set_port_up(direct, true).unwrap();
@@ -219,7 +219,7 @@ fn a_thousand_virtual_links_survive_the_removal_of_a_core_switch() {
         let request = Request { from, to, bandwidth, choice, protection, reverts: false };
         reservations.reserve(&network, ReservationId(id), request).unwrap();
     }
-    // A core switch: s65 to s80.
+    // The switches s65 to s80 are the core switches.
     let changed = network.remove_switch(fabric::Dpid(65)).unwrap();
     let moves = reservations.handle_changes(&network, &changed);
     assert!(!moves.is_empty() && moves.iter().all(|it| it.to.is_some()));

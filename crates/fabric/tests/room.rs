@@ -1,4 +1,4 @@
-//! Reserved bandwidth: its owners, and the next owners after a release.
+//! Tests of reserved bandwidth: which links keep bandwidth, and which links get released bandwidth.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::panic)]
@@ -33,7 +33,8 @@ fn passes(embedding: &Embedding, tenant: TenantId) -> Vec<u64> {
     from.chain(wires.last().map(|wire| wire.to.dpid.0)).collect()
 }
 
-/// Switches from 1 on. Port 2 of each switch leads to the next switch, port 3 to the switch before, with 10 Mbit/s.
+/// Switches from 1 on. Port 2 of each switch leads to the next switch, and port 3 leads to the previous switch, with 10
+/// Mbit/s.
 fn joined(switches: u64, wires: &[u64]) -> Network {
     let mut network = Network::default();
     for dpid in 1..=switches {
@@ -47,7 +48,7 @@ fn joined(switches: u64, wires: &[u64]) -> Network {
     network
 }
 
-/// After a restart, before any switch has come back.
+/// The embedding after a restart, before any switch connects.
 fn restarted(before: &Embedding) -> Embedding {
     let mut after = embedding();
     after.restore(&before.export()).unwrap();
@@ -62,14 +63,14 @@ fn no_room(refusals: &[Refusal], tenant: TenantId, left: u64) {
     assert_eq!(refusals[0].why, why);
 }
 
-/// Some links of the path are discovered before the whole path.
+/// A part of the path is discovered before the whole path.
 #[test]
 fn a_held_link_keeps_its_bandwidth_after_a_restart() {
     let (red, blue) = (bare(4, 6), bare(2, 6));
     let mut before = embedding();
     before.apply(&joined(4, &[1, 2, 3]), &wanted(&[(RED, &red)])).unwrap();
     let mut after = restarted(&before);
-    // The last switch is late.
+    // Switch 4 is not connected yet.
     let part = joined(3, &[1, 2]);
     after.handle_changes(&part);
     assert!(status(&after, RED).is_held);
@@ -78,7 +79,7 @@ fn a_held_link_keeps_its_bandwidth_after_a_restart() {
     assert_eq!(after.handle_changes(&joined(4, &[1, 2, 3])).ports, []);
     assert!(!status(&after, RED).is_held);
     assert_eq!(status(&after, RED).active, status(&before, RED).active);
-    // Requests that fit are placed meanwhile. When the held link is removed, its bandwidth is free.
+    // Requests that fit are placed while the link is held. When the held link is removed, its bandwidth is free.
     let mut after = restarted(&before);
     after.handle_changes(&part);
     after.apply(&part, &wanted(&[(RED, &red), (BLUE, &bare(2, 4))])).unwrap();
@@ -87,7 +88,6 @@ fn a_held_link_keeps_its_bandwidth_after_a_restart() {
     assert_eq!(passes(&after, BLUE), [1, 2]);
 }
 
-/// A held backup does not lose its bandwidth either, and no link moves there.
 #[test]
 fn a_held_link_keeps_the_bandwidth_of_its_backup_after_a_restart() {
     let mut red = bare(3, 6);
@@ -105,7 +105,7 @@ fn a_held_link_keeps_the_bandwidth_of_its_backup_after_a_restart() {
     assert_eq!((is.active, is.backup, is.is_held), (was.active, was.backup, false));
 }
 
-/// The switch on its path never comes back.
+/// The switch on the active path never connects again.
 #[test]
 fn a_held_link_uses_its_backup_when_a_switch_does_not_return() {
     let mut red = bare(3, 6);
@@ -167,7 +167,6 @@ fn a_link_without_path_gets_the_bandwidth_released_by_another_tenant() {
     assert_eq!(passes(&embedding, RED), [1, 4, 3]);
 }
 
-/// New links come before waiting links.
 #[test]
 fn a_new_link_is_placed_before_a_link_without_path() {
     let (network, mut embedding, [red, blue]) = stranded();
@@ -218,7 +217,7 @@ fn bandwidth_released_by_a_reverting_link_is_given_to_a_waiting_link() {
     embedding.apply(&network, &wanted(&[(RED, &red)])).unwrap();
     network.set_port_up(port(2, 2), false).unwrap();
     embedding.handle_changes(&network);
-    // Green is on its own wire, and this wire fails.
+    // Green has a wire of its own, and this wire fails.
     network.add_port(port(1, 7)).unwrap();
     network.add_port(port(4, 7)).unwrap();
     network.connect(port(1, 7), port(4, 7), megabits(6), Duration::ZERO).unwrap();
@@ -249,7 +248,7 @@ fn links_that_lose_their_bandwidth_move_to_another_path() {
     embedding.apply(&network, &wanted(&[(RED, &spec), (BLUE, &spec), (third, &spec)])).unwrap();
     let all = |embedding: &Embedding| [RED, BLUE, third].map(|it| passes(embedding, it)[1]);
     assert_eq!(all(&embedding), [2, 2, 2]);
-    // As few links as possible move, those that were placed last.
+    // As few links as possible move: the links that were placed last.
     network.set_capacity(port(1, 2), megabits(6)).unwrap();
     let changes = embedding.handle_changes(&network);
     assert_eq!(all(&embedding), [2, 2, 4]);
@@ -258,7 +257,7 @@ fn links_that_lose_their_bandwidth_move_to_another_path() {
     embedding.handle_changes(&network);
     assert_eq!(all(&embedding), [4, 2, 4]);
     assert_eq!(load(&network, &embedding, 1), [3, 6].map(megabits));
-    // Moved links do not return when there is room again.
+    // Moved links do not return when bandwidth is free again.
     network.set_capacity(port(2, 2), megabits(20)).unwrap();
     assert!(embedding.handle_changes(&network).is_empty());
 }
@@ -275,13 +274,13 @@ fn an_oversubscribed_link_without_another_path_stays_and_is_reported_once() {
     assert_eq!((changes.oversubscribed.as_slice(), changes.is_empty()), (&[reported][..], true));
     assert_eq!(passes(&embedding, RED), [1, 2, 3]);
     assert_eq!(embedding.handle_changes(&network).oversubscribed, []);
-    // No other link is placed there, and after a restart the link is on the same path.
+    // No other link is placed on the narrow wire, and after a restart the link is on the same path.
     let green = wanted(&[(RED, &red), (BLUE, &blue), (TenantId(3), &bare(2, 5))]);
     no_room(&embedding.apply(&network, &green).unwrap_err(), TenantId(3), 4);
     let mut after = restarted(&embedding);
     let changes = after.handle_changes(&network);
     assert_eq!((changes.oversubscribed, passes(&after, RED)), (vec![reported], vec![1, 2, 3]));
-    // The link moves when there is room, after a release or on a new wire.
+    // The link moves when bandwidth is free, after a release or on wires with more capacity.
     let (mut wider, mut other) = (network.clone(), embedding.clone());
     embedding.apply(&network, &wanted(&[(RED, &red)])).unwrap();
     assert_eq!(passes(&embedding, RED), [1, 4, 3]);
@@ -292,7 +291,6 @@ fn an_oversubscribed_link_without_another_path_stays_and_is_reported_once() {
     assert_eq!((passes(&other, RED), passes(&other, BLUE)), (vec![1, 4, 3], vec![1, 4, 3]));
 }
 
-/// For a link with its backup on the narrow wire, no traffic moves.
 #[test]
 fn a_backup_on_a_narrow_link_moves_and_the_active_path_stays() {
     let (mut network, mut embedding) = (joined(4, &[1, 2, 3, 4]), embedding());
@@ -313,7 +311,7 @@ fn a_backup_on_a_narrow_link_moves_and_the_active_path_stays() {
     network.set_capacity(port(1, 8), megabits(2)).unwrap();
     assert_eq!(embedding.handle_changes(&network).moves, []);
     assert_eq!(wires(&embedding), [7, 2]);
-    // A link that moves goes to its backup, whose rules are installed already.
+    // A link that moves uses its backup, whose rules are already installed.
     network.set_capacity(port(1, 7), megabits(2)).unwrap();
     assert_eq!(embedding.handle_changes(&network).moves.len(), 1);
     assert_eq!(wires(&embedding), [2, 3]);

@@ -1,4 +1,5 @@
-//! Fair shares, compared with another kind of solver; nominal rates, compared with the bought bandwidth.
+//! Tests of fair shares, in comparison with another kind of solver, and of nominal rates, in comparison with the bought
+//! bandwidth.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used)]
@@ -132,8 +133,8 @@ proptest! {
                     hose.set_bandwidth(VnicId(from), bits(bandwidth)).unwrap()
                 }
                 3 => {
-                    // Every second flow is removed, and two flows are added: a new one, and one with the number of a
-                    // removed flow.
+                    // Every second flow is removed, and up to two flows are added, with new numbers or with numbers of
+                    // removed flows.
                     let gone: Vec<FlowId> = flows.keys().filter(|it| *it % 2 == id % 2).map(|id| FlowId(*id)).collect();
                     let new = [id + 10, id + 20].map(|id| (FlowId(id), VnicId(from), VnicId(to)));
                     let new: Vec<_> = new.into_iter().filter(|new| !flows.contains_key(&new.0.0) || gone.contains(&new.0)).collect();
@@ -217,7 +218,7 @@ fn nominal_rates_follow_the_hose_model() {
     check(&[10, 10, 10], &[(0, 2, 2_500), (0, 2, 2_500), (1, 2, 5_000)]);
     // A sender to several receivers divides its own bandwidth.
     check(&[10, 10, 10], &[(0, 1, 5_000), (0, 2, 5_000)]);
-    // A slow receiver leaves a sender the rest for others.
+    // A sender with a slow receiver uses the rest of its bandwidth for its other receiver.
     check(&[10, 2, 10], &[(0, 1, 1_666), (0, 2, 8_333)]);
     check(&[0, 10], &[(0, 1, 0)]);
 }

@@ -1,4 +1,4 @@
-//! Links without free tags.
+//! Tests of links without free tags.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::panic)]
@@ -31,7 +31,7 @@ fn status(embedding: &Embedding, tenant: TenantId) -> TrunkStatus<'_> {
     embedding.trunks(tenant).next().unwrap().1
 }
 
-/// Whether the ports at the ends of a tenant's link are up, both or neither.
+/// Whether the two ports at the ends of a tenant's link are up. Both ports must have the same state.
 fn is_up(embedding: &Embedding, tenant: TenantId) -> bool {
     let of = ports(embedding).filter(|(_, whose, _, id, _)| *whose == tenant && id.number == 2);
     let up: Vec<bool> = of.map(|(.., port)| port.up).collect();
@@ -39,7 +39,7 @@ fn is_up(embedding: &Embedding, tenant: TenantId) -> bool {
     up[0]
 }
 
-/// There is one tag. Red's path by 4 fails, and blue has the tag on the other path.
+/// Only one tag exists. Red's path by switch 4 fails, and blue has the tag on the other path.
 fn without_tags() -> (Network, Embedding, [Spec; 2]) {
     let (mut network, mut embedding) = (ring(), tags(5, 5));
     let specs = [bare(&[1, 4, 3]), bare(&[1, 2, 3])];
@@ -79,7 +79,7 @@ fn a_link_that_needs_more_tags_than_are_free_is_refused() {
         let why = Reason::Unroutable(Trouble::Tags(at));
         Refusal { tenant, part: Part::Link(red.links[0].ends), why }
     };
-    // One more link.
+    // The tenant requests one more link.
     let third = TenantId(3);
     let all = wanted(&[(RED, &red), (BLUE, &blue), (third, &bare(&[1, 2, 3]))]);
     let refusals = embedding.apply(&network, &all).unwrap_err();
@@ -103,14 +103,14 @@ fn after_a_restart_a_link_without_tags_does_not_block_other_links() {
     assert!(is_up(&after, RED), "{:?}", status(&after, RED));
 }
 
-/// From 1 to 2 no tag is left, but many tags are left from 2 to 1.
+/// No tag is free from switch 1 to switch 2, but tags are free from switch 2 to switch 1.
 #[test]
 fn a_link_with_tags_in_only_one_direction_is_down_at_both_ends() {
     let (mut network, mut embedding) = (ring(), tags(5, 6));
     let hosts = [1, 9];
     network.add_port(port(2, 9)).unwrap();
     network.add_edge(port(2, 9), megabits(10), fabric::Duration::ZERO).unwrap();
-    // Packets to each port of member 2 have tags of their own.
+    // Packets to each port of member 2 have their own tag.
     let green = Spec {
         switches: vec![switch(0xb0, &[1, 2])],
         ports: hosts.map(|number| edge(0xb0, number, port(2, number))).to_vec(),
@@ -123,7 +123,7 @@ fn a_link_with_tags_in_only_one_direction_is_down_at_both_ends() {
     assert_eq!(changes.ports.len(), 2, "both ports of the tenant are reported");
     assert!(!is_up(&embedding, RED));
     assert!(matches!(status(&embedding, RED).trouble, Some(Trouble::Tags(_))));
-    // The link keeps none of the tags that it could have had.
+    // The link keeps no tag of the direction that has free tags.
     assert_eq!(embedding.tags_in_use(), 2);
     assert!(!embedding.switch_maps().contains_key(&Dpid(4)));
     network.set_port_up(port(4, 2), true).unwrap();
@@ -131,7 +131,7 @@ fn a_link_with_tags_in_only_one_direction_is_down_at_both_ends() {
     assert!(is_up(&embedding, RED));
 }
 
-/// The shortest path has no free tag; another path has.
+/// The shortest path has no free tag. Another path has a free tag.
 #[test]
 fn a_link_is_placed_and_moved_only_to_paths_with_free_tags() {
     let (mut network, mut embedding) = (ring(), tags(5, 5));
@@ -143,7 +143,8 @@ fn a_link_is_placed_and_moved_only_to_paths_with_free_tags() {
     embedding.apply(&network, &wanted(&[(BLUE, &blue)])).unwrap();
     embedding.apply(&network, &wanted(&[(BLUE, &blue), (RED, &red)])).unwrap();
     assert_eq!((ways(&embedding, RED)[0], is_up(&embedding, RED)), (Some(4), true));
-    // A moving link needs tags, too: with another wire from 1 to 3 the link moves there, and not to blue's path.
+    // A moving link also needs free tags. The link moves to the new wire from switch 1 to switch 3, and not to blue's
+    // path.
     network.add_port(port(1, 7)).unwrap();
     network.add_port(port(3, 7)).unwrap();
     network.connect(port(1, 7), port(3, 7), megabits(1), fabric::Duration::ZERO).unwrap();
@@ -151,7 +152,7 @@ fn a_link_is_placed_and_moved_only_to_paths_with_free_tags() {
     network.set_port_up(port(4, 2), false).unwrap();
     assert_eq!(embedding.handle_changes(&network).ports, []);
     assert_eq!(ways(&embedding, RED)[0], Some(3));
-    // A returning link needs tags as well, and stays on the path where it has tags.
+    // A returning link also needs free tags. Without a free tag the link stays on its present path.
     let home = Spec {
         links: vec![fabric::embedding::LinkSpec { reverts: true, ..blue.links[0].clone() }],
         ..bare(&[])
@@ -195,7 +196,7 @@ fn a_path_without_free_tags_is_not_used_as_backup() {
     assert_eq!(embedding.handle_changes(&network).ports, []);
 }
 
-/// While Weir was stopped, the wire of red's link was taken away and a host of blue's put in its place.
+/// While Weir is stopped, the wire of red's link is removed, and a port of the wire becomes an edge port of blue.
 #[test]
 fn a_held_link_is_not_restored_over_an_edge_port_of_another_tenant() {
     let (network, mut before) = (ring(), embedding());
@@ -230,8 +231,8 @@ fn a_held_link_is_not_restored_over_an_edge_port_of_another_tenant() {
     }
 }
 
-/// While Weir was stopped, the wire of a link was removed and its port declared as an edge port, where no tenant has a
-/// port yet.
+/// While Weir is stopped, the wire of a link is removed, and its port is declared as an edge port. No tenant has a port
+/// there yet.
 #[test]
 fn a_held_link_is_not_restored_over_a_port_declared_as_edge_port() {
     let (mut network, mut before) = (ring(), embedding());
@@ -248,8 +249,8 @@ fn a_held_link_is_not_restored_over_a_port_declared_as_edge_port() {
     assert!(active.wires.iter().all(|wire| wire.from != at) && is_up(&after, RED));
 }
 
-/// Switches that have not followed yet still send by the old path. Whether Weir is restarted in the middle of the move, or after it,
-/// others take the tags of that path last.
+/// Switches with old maps still send by the old path. Other links take the tags of the old path last, whether Weir
+/// restarts during the move or after the move.
 #[test]
 fn after_a_restart_released_tags_are_taken_last() {
     let network = ring();
@@ -275,8 +276,8 @@ fn after_a_restart_released_tags_are_taken_last() {
     }
 }
 
-/// The tags of a path that is not restored, because the request has changed when Weir returns, are taken last as well,
-/// wherever the next search begins.
+/// The request changes while Weir is stopped, so the old path is not restored. Other links take the tags of the old
+/// path last, wherever the next search begins.
 #[test]
 fn after_a_restart_tags_of_paths_not_restored_are_taken_last() {
     let network = ring();

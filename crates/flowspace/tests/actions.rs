@@ -1,6 +1,5 @@
-//! Images of sets of packets under OpenFlow actions: set, action, image. `algebra.rs` compares the
-//! rewrites with a brute-force oracle; this file covers the headers that the oracle does not
-//! enumerate.
+//! Tests of the images of sets of packets under OpenFlow actions: set, action, image. `algebra.rs` compares the
+//! rewrites with a brute-force oracle; this file covers the headers that the oracle does not enumerate.
 
 use flowspace::Match;
 use openflow::v13::{Oxm, OxmField};
@@ -36,7 +35,7 @@ fn each_v10_action_gives_the_expected_match_image() {
     check_v10("ip", SetTpSrc(80), "ip");
     // No packet has the field.
     check_v10("ipv6", SetNwDst(0x0b00_0001), "ipv6");
-    // Switches differ.
+    // Switches handle these packets differently.
     check_v10("arp,arp_spa=10.0.0.1,arp_op=1", SetNwSrc(1), "arp,arp_op=1");
     check_v10("icmp,icmp_type=8,icmp_code=0", SetTpSrc(80), "icmp,icmp_code=0");
     check_v10("ip,nw_tos=4", SetNwTos(0xb8), "ip,nw_tos=184");
@@ -64,7 +63,7 @@ fn each_v13_action_gives_the_expected_match_image() {
         "tun_id=0x9,metadata=0x7",
     );
     check_v13("ipv6", set(OxmField::IPV6_SRC, &[0; 16]), "ipv6,ipv6_src=::");
-    // A field of packets of another kind.
+    // The field belongs to packets of another kind.
     check_v13("udp,tp_dst=80", set(OxmField::TCP_DST, &[0, 81]), "udp");
     check_v13("ip,nw_src=10.0.0.1", set(OxmField::ARP_SPA, &[10, 0, 0, 2]), "ip");
     // After a prerequisite is overwritten, the dependent fields are unknown.
@@ -76,7 +75,7 @@ fn each_v13_action_gives_the_expected_match_image() {
     );
     check_v13("tcp", set(OxmField(99), &[0]), "");
     check_v13("tcp", Experimenter { experimenter: 0x2320, body: &[] }, "");
-    // VLAN: for packets that may be untagged, a tag may be added or not.
+    // VLAN: for packets that may be untagged, the action may add a tag or not.
     check_v13(
         "dl_vlan=5,dl_vlan_pcp=1",
         set(OxmField::VLAN_VID, &[0x10, 6]),
@@ -93,7 +92,7 @@ fn each_v13_action_gives_the_expected_match_image() {
     check_v13("mpls,mpls_label=3", PushMpls(0x8847), "mpls,mpls_bos=0");
     check_v13("in_port=1", PushMpls(0x8848), "mplsm,in_port=1");
     check_v13("mpls,mpls_label=3,in_port=1", PopMpls(0x0800), "ip,in_port=1");
-    // The bytes behind the shim become a tag.
+    // The bytes after the shim become a tag.
     for tag in [0x8100, 0x88a8] {
         check_v13("mpls,mpls_label=3,in_port=1,dl_vlan=0xffff", PopMpls(tag), "in_port=1");
         check_v13("in_port=1,dl_vlan=0xffff", PopMpls(tag), "in_port=1");

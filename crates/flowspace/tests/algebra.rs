@@ -1,5 +1,5 @@
-//! Compares every operation of the algebra, packet by packet, with a brute-force oracle over the
-//! enumerated space of `common/small.rs`.
+//! Tests that compare every operation of the algebra, packet by packet, with a brute-force oracle over the enumerated
+//! space of `common/small.rs`.
 
 mod common;
 
@@ -106,7 +106,7 @@ proptest! {
             .all(|point| parts.iter().any(|part| part.admits(point)));
         let parts: Vec<Match> = parts.into_iter().map(Spec::to_match).collect();
         prop_assert_eq!(covered_by(&region.to_match(), &parts, usize::MAX), expected);
-        // A limit may only turn yes into no.
+        // A limit may only change the answer from yes to no.
         prop_assert!(expected || !covered_by(&region.to_match(), &parts, 3));
     }
 
@@ -164,7 +164,7 @@ proptest! {
         }
     }
 
-    /// 1.0's VLAN actions, whose image is exact for every set.
+    /// The image under a VLAN action of OpenFlow 1.0 is exact for every set.
     #[test]
     fn vlan_actions_of_v10(set in spec(), value in 0..2u8, which in 0..3usize) {
         let match_ = set.to_match();
@@ -181,7 +181,7 @@ proptest! {
             let after = Point { tag, ..*point };
             prop_assert!(image.matches(&after.key()), "{:?} became {:?}", point, after);
         }
-        // A set-action leaves no other value behind.
+        // After a set-action the image has only the new value.
         match action {
             Action::SetVlanVid(vid) => {
                 prop_assert_eq!(image.exact_value(Field::VlanVid), Some(0x1000 | u128::from(vid)));
@@ -210,7 +210,7 @@ proptest! {
         prop_assert!(pushed.is_tagged());
     }
 
-    /// The laws that need no oracle, over all of header space.
+    /// These laws need no oracle, and hold for all fields.
     #[test]
     fn laws_over_all_fields(a in common::any_match(), b in common::any_match()) {
         prop_assert!(Match::ANY.contains(&a) && a.contains(&a));

@@ -1,4 +1,4 @@
-//! Compares the classifier with a linear scan.
+//! Tests that compare the classifier with a linear scan.
 
 mod common;
 
@@ -7,7 +7,7 @@ use flowspace::{Classifier, EntryId, Key, Match};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-/// The reference: a list, scanned from the front.
+/// The reference: a list that is scanned from the front.
 #[derive(Default)]
 struct Scan {
     /// In the order of insertion.
@@ -92,7 +92,7 @@ proptest! {
             }
             prop_assert_eq!(classifier.len(), scan.entries.len());
             prop_assert_eq!(classifier.is_empty(), scan.entries.is_empty());
-            // Often enough to see intermediate states, seldom enough to be quick.
+            // The check is frequent enough to see intermediate states, and rare enough to be quick.
             if number % 8 == 7 {
                 for probe in &probes {
                     let key = points[probe.index(points.len())].key();

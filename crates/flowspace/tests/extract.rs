@@ -1,4 +1,4 @@
-//! Keys of frames that the tests build byte by byte.
+//! Tests of the keys of frames that the tests build byte by byte.
 
 #![allow(clippy::unwrap_used, reason = "test code outside of #[test]")]
 
@@ -13,7 +13,7 @@ fn bytes(hex: &str) -> Vec<u8> {
     digits.chunks(2).map(|pair| (pair[0] * 16 + pair[1]) as u8).collect()
 }
 
-/// The key of the frame is exactly what the text says, and nothing else is set.
+/// Checks that the key of the frame has exactly the values of the text, and no other value.
 fn check(frame: &str, expected: &str) {
     let frame = bytes(&format!("{ETHERNET} {frame}"));
     let key = Key::extract(7, &frame);
@@ -61,11 +61,11 @@ fn outer_vlan_tags_and_inner_ethernet_types_are_extracted() {
     check("8100 0005 88cc", "dl_vlan=5,dl_vlan_pcp=0,dl_type=0x88cc");
     check("8100 f005 88cc", "dl_vlan=5,dl_vlan_pcp=7,dl_type=0x88cc");
     check("8100 0000 88cc", "dl_vlan=0,dl_vlan_pcp=0,dl_type=0x88cc");
-    // Two tags: the outer one's values, the type behind both.
+    // With two tags, the key has the values of the outer tag and the type after both tags.
     check("88a8 2064 8100 0005 88cc", "dl_vlan=100,dl_vlan_pcp=1,dl_type=0x88cc");
-    // No deeper.
+    // With three tags, the key has the type after the second tag.
     check("88a8 0001 8100 0002 8100 0003 88cc", "dl_vlan=1,dl_vlan_pcp=0,dl_type=0x8100");
-    // Cut off in the tag, and behind it.
+    // The frame ends in the tag, or after the tag.
     check("8100 0005", "dl_type=0x8100");
     check("8100 0005 0800", "dl_vlan=5,dl_vlan_pcp=0,ip");
     let tcp = format!("8100 0005 0800 45000028 00000000 40060000 {IPV4} {PORTS}");
@@ -86,7 +86,7 @@ fn ipv4_addresses_dscp_and_transport_ports_are_extracted() {
         ("45000028 00000000 4084", "sctp,tp_src=4660,tp_dst=80"),
         ("45000028 00000000 4001", "icmp,icmp_type=18,icmp_code=52"),
         ("45000028 00000000 4032", "ip,nw_proto=50"),
-        // A first and a later fragment.
+        // A first fragment and a later fragment have no ports.
         ("45000028 00002000 4006", "tcp,tp_src=0,tp_dst=0"),
         ("45000028 000000b9 4006", "tcp,tp_src=0,tp_dst=0"),
     ] {
@@ -95,10 +95,10 @@ fn ipv4_addresses_dscp_and_transport_ports_are_extracted() {
     // Options move the ports.
     let options = format!("0800 46000028 00000000 40110000 {IPV4} 01010101 {PORTS}");
     check(&options, &format!("udp,tp_src=4660,tp_dst=80,{addresses}"));
-    // Not IPv4, or a header length that cannot be.
+    // The packet is not IPv4, or has an impossible header length.
     check(&format!("0800 65000028 00000000 40060000 {IPV4} {PORTS}"), "ip");
     check(&format!("0800 44000028 00000000 40060000 {IPV4} {PORTS}"), "ip");
-    // Options that are cut off.
+    // The options are cut off.
     check(&format!("0800 4f000028 00000000 40060000 {IPV4} {PORTS}"), &format!("tcp,{addresses}"));
 }
 
@@ -125,16 +125,16 @@ fn ipv6() {
             ),
             "tcp6,tp_src=4660,tp_dst=80,ipv6_exthdr=0x7c",
         ),
-        // A long destination header.
+        // The destination header is long.
         (
             "3c",
             format!("1101 {} {PORTS}", "00".repeat(14)),
             "udp6,tp_src=4660,tp_dst=80,ipv6_exthdr=0x8",
         ),
-        // A first and a later fragment.
+        // A first fragment and a later fragment have no ports.
         ("2c", format!("0600000100000000 {PORTS}"), "tcp6,ipv6_exthdr=0x10"),
         ("2c", format!("0600000800000000 {PORTS}"), "tcp6,ipv6_exthdr=0x10"),
-        // Twice, and out of order.
+        // A header is repeated, or the headers are out of order.
         (
             "2b",
             format!("2b00000000000000 0600000000000000 {PORTS}"),
@@ -145,7 +145,7 @@ fn ipv6() {
             format!("0000000000000000 0600000000000000 {PORTS}"),
             "tcp6,tp_src=4660,tp_dst=80,ipv6_exthdr=0x160",
         ),
-        // Cut off in an extension header.
+        // The frame ends in an extension header.
         ("00", "06".to_owned(), "ipv6,nw_proto=0,ipv6_exthdr=0x40"),
         ("00", "0605000000000000".to_owned(), "ipv6,nw_proto=0,ipv6_exthdr=0x40"),
     ] {
@@ -175,7 +175,8 @@ fn neighbour_discovery_targets_and_options_are_extracted() {
             format!("8800 0000 00000000 {target} {tll}"),
             "icmp_type=136,icmp_code=0,nd_target=2001:db8::3,nd_tll=aa:bb:cc:dd:ee:ff",
         ),
-        // An option without length ends the walk; so does a code that is not 0, and another type.
+        // An option without length ends the search for options. With a code other than 0 or another type, the message
+        // has no target.
         (
             format!("8700 0000 00000000 {target} 0e00 000000000000 {sll}"),
             "icmp_type=135,icmp_code=0,nd_target=2001:db8::3",
@@ -196,7 +197,7 @@ fn arp() {
     check(&format!("0806 0001 0800 06 04 0001 {body}"), &format!("arp,arp_op=1,{text}"));
     check(&format!("8035 0001 0800 06 04 0003 {body}"), &format!("rarp,arp_op=3,{text}"));
     check(&format!("0806 0001 0800 06 04 0102 {body}"), &format!("arp,arp_op=258,{text}"));
-    // Not Ethernet and IPv4.
+    // The addresses are not Ethernet and IPv4 addresses.
     check(&format!("0806 0006 0800 06 04 0001 {body}"), "arp");
     check(&format!("0806 0001 86dd 06 10 0001 {body}"), "arp");
 }
@@ -210,7 +211,7 @@ fn mpls_labels_and_pbb_service_ids_are_extracted() {
 }
 
 proptest! {
-    /// Random bytes behind each Ethernet type get a key with the fields of that type only.
+    /// Random bytes after each Ethernet type give a key with the fields of that type only.
     #[test]
     fn any_frame_is_answered(
         head in any::<[u8; 12]>(),

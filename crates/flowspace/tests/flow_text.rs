@@ -1,4 +1,4 @@
-//! Entries as text: what `ovs-ofctl --no-stats dump-flows` prints of them.
+//! Tests of entries as text, as `ovs-ofctl --no-stats dump-flows` prints entries.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 use flowspace::{FlowText, Match};
@@ -96,7 +96,7 @@ fn cases() -> Vec<(Vec<u8>, &'static str)> {
         (
             v13_frame(
                 "ip,nw_src=10.0.0.0/8",
-                // Out of order, as a controller may write them.
+                // The instructions are out of order, as a controller may write them.
                 &[
                     Instruction::GotoTable(3),
                     Instruction::WriteMetadata { metadata: 5, mask: 0xff },
@@ -187,7 +187,6 @@ fn entries_are_printed_in_the_format_of_ovs_ofctl() {
     }
 }
 
-/// Actions that Open vSwitch does not know are printed with their bytes.
 #[test]
 fn actions_unknown_to_ovs_ofctl_are_printed_with_bytes() {
     let unknown = v13::Action::Unknown { type_: 99, body: &[1, 2, 3, 4] };

@@ -1,6 +1,6 @@
-//! Open vSwitch as the oracle: `ovs-ofctl` reads the text that Weir prints, prints the messages
-//! that Weir writes, and parses frames in the same way. The tests need `ovs-ofctl` (Debian package
-//! `openvswitch-switch` or `openvswitch-common`), no root and no running switch.
+//! Tests with Open vSwitch as the oracle: `ovs-ofctl` reads the text that Weir prints, prints the messages that Weir
+//! writes, and parses frames in the same way. The tests need `ovs-ofctl` (Debian package `openvswitch-switch` or
+//! `openvswitch-common`), no root and no running switch.
 
 #![allow(
     clippy::unwrap_used,
@@ -34,13 +34,13 @@ fn ovs_is_there(test: &str) -> bool {
     there
 }
 
-/// The same samples in every run, so that a failure can be repeated.
+/// Returns the same samples in every run, so that a failure can be repeated.
 fn samples<T: std::fmt::Debug>(count: usize, strategy: impl Strategy<Value = T>) -> Vec<T> {
     let mut runner = TestRunner::deterministic();
     (0..count).map(|_| strategy.new_tree(&mut runner).unwrap().current()).collect()
 }
 
-/// Without the fields that 1.3 has and Open vSwitch does not, and ARP operations above a byte.
+/// Whether Open vSwitch knows the match. Open vSwitch does not know some fields of 1.3 and ARP operations above a byte.
 fn known_to_ovs(match_: &Match) -> bool {
     let unknown = match match_.exact_value(Field::DlType) {
         Some(0x88e7) => !match_.is_wild(Field::PbbIsid),
@@ -51,8 +51,8 @@ fn known_to_ovs(match_: &Match) -> bool {
     !unknown && match_.is_wild(Field::InPhyPort)
 }
 
-/// `ovs-ofctl` reads an IPv6 mask that begins with decimal digits as a prefix length, and refuses
-/// what it printed itself.
+/// Whether the match has an IPv6 mask that is no prefix. `ovs-ofctl` reads an IPv6 mask that begins with decimal digits
+/// as a prefix length, and refuses its own output.
 fn has_ipv6_mask(match_: &Match) -> bool {
     [Field::Ipv6Src, Field::Ipv6Dst, Field::NdTarget].iter().any(|field| {
         let (_, mask) = match_.get(*field);
@@ -124,7 +124,7 @@ fn ovs_prints_v10_matches_in_the_same_text() {
     }
 }
 
-/// Random wildcards and values: both programs must ignore the same fields.
+/// The matches have random wildcards and values. Both programs must ignore the same fields.
 #[test]
 fn ovs_normalises_random_v10_matches_to_the_same_match() {
     if !ovs_is_there("ovs_normalises_random_v10_matches_to_the_same_match") {
@@ -174,14 +174,14 @@ fn v10_frame(match_: v10::Match) -> Vec<u8> {
     frame
 }
 
-/// Well-formed frames of every protocol, taken apart by both.
+/// Open vSwitch and Weir parse the same well-formed frames of every protocol.
 #[test]
 fn ovs_extracts_the_same_fields_from_frames() {
     if !ovs_is_there("ovs_extracts_the_same_fields_from_frames") {
         return;
     }
     let frames = samples(600, frame());
-    // Not in a place that another run could share.
+    // The name of the file is different in each run.
     let path = std::env::temp_dir().join(format!("flowspace-{}.pcap", std::process::id()));
     std::fs::write(&path, pcap(&frames)).unwrap();
     let output = Command::new("ovs-ofctl").arg("parse-pcap").arg(&path).output().unwrap();
@@ -207,7 +207,7 @@ fn ovs_extracts_the_same_fields_from_frames() {
     }
 }
 
-/// Open vSwitch shows more than OpenFlow 1.0 and 1.3 can match, and the inner VLAN tag.
+/// Open vSwitch shows the inner VLAN tag, and fields that OpenFlow 1.0 and 1.3 cannot match. These parts are removed.
 fn without_foreign_fields(line: &str) -> String {
     let foreign =
         ["nw_ttl", "nw_frag", "tcp_flags", "mpls_ttl", "vlan_tci1", "dl_vlan1", "dl_vlan_pcp1"];
@@ -250,7 +250,7 @@ fn payload() -> impl Strategy<Value = (u16, Vec<u8>)> {
             packet.extend(addresses);
             (if rarp { 0x8035 } else { 0x806 }, packet)
         }),
-        // Label, class, bottom of stack, time to live; and what is under it.
+        // The shim has label, class, bottom of stack and time to live; the packet under the shim follows.
         1 => (any::<[u8; 4]>(), any::<bool>(), any::<[u8; 40]>()).prop_map(|(mut shim, multicast, rest)| {
             shim[2] |= 1;
             let mut packet = shim.to_vec();

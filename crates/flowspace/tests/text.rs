@@ -1,11 +1,11 @@
-//! Reading and printing matches: cases as data, and the round trip of any match.
+//! Tests of reading and printing matches: cases as data, and the round trip of any match.
 
 mod common;
 
 use flowspace::Match;
 use proptest::prelude::*;
 
-/// Every line of the file: the text reads as a match that prints as stated.
+/// Each line of the file has a text and the canonical form of its match.
 #[test]
 fn matches_are_printed_in_the_canonical_form() {
     for (text, expected) in common::cases(include_str!("cases/matches.txt")) {
@@ -16,7 +16,7 @@ fn matches_are_printed_in_the_canonical_form() {
     }
 }
 
-/// Every line of the file: the text is refused with the stated message.
+/// Each line of the file has a text and the message of its refusal.
 #[test]
 fn refusals() {
     for (text, expected) in common::cases(include_str!("cases/refusals.txt")) {

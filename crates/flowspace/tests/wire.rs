@@ -1,4 +1,4 @@
-//! Conversions from and to the wire forms of a match.
+//! Tests of the conversions from and to the wire forms of a match.
 
 mod common;
 
@@ -63,13 +63,13 @@ proptest! {
 }
 
 fn any_v10_wire() -> impl Strategy<Value = v10::Match> {
-    // Mostly values that switch something on, and all wildcard combinations.
+    // Most of these values make other fields valid. All combinations of wildcards occur.
     let dl_type = prop::sample::select(vec![0x800u16, 0x806, 0x8035, 0x86dd, 0x8847, 0x5ff]);
     let proto = prop::sample::select(vec![1u8, 2, 6, 17, 58, 132]);
     let vlan = prop_oneof![Just(0xffff_u16), Just(0), any::<u16>()];
     let rest =
         (any::<u32>(), any::<u16>(), any::<[u8; 6]>(), any::<u8>(), any::<u8>(), any::<u32>());
-    // An ICMP type is a byte; a larger one can be on the wire, and matches nothing.
+    // An ICMP type is a byte. A larger value can be on the wire, and matches nothing.
     (dl_type, proto, vlan, rest, 0..256u16).prop_map(
         |(dl_type, nw_proto, dl_vlan, (wildcards, in_port, mac, pcp, nw_tos, address), port)| {
             v10::Match {
@@ -91,7 +91,6 @@ fn any_v10_wire() -> impl Strategy<Value = v10::Match> {
     )
 }
 
-/// The normalization of Open vSwitch for fields that do not belong together in 1.0.
 #[test]
 fn v10_matches_are_normalised_as_in_open_vswitch() {
     let given = |fields: &[Wildcards]| {
@@ -113,7 +112,7 @@ fn v10_matches_are_normalised_as_in_open_vswitch() {
     use Wildcards as W;
     let all_l3 = [W::DL_TYPE, W::NW_PROTO, W::NW_SRC_MASK, W::NW_TOS, W::TP_SRC];
     for (wire, fields, expected) in [
-        // Layers without their type are ignored.
+        // A field of a layer is ignored if the match does not have the layer's type.
         (wire, &[W::NW_PROTO, W::NW_SRC_MASK, W::TP_SRC][..], ""),
         (ip, &[W::DL_TYPE, W::TP_SRC], "ip"),
         (ip, &all_l3, "tcp,nw_src=10.0.0.1,nw_tos=32,tp_src=80"),
@@ -121,7 +120,7 @@ fn v10_matches_are_normalised_as_in_open_vswitch() {
         (arp, &all_l3, "arp,arp_spa=10.0.0.1,arp_op=2"),
         (ipv6, &all_l3, "tcp6,nw_tos=32,tp_src=80"),
         (v10::Match { dl_type: 0x8847, ..wire }, &all_l3, "mpls"),
-        // Tags.
+        // Matches of VLAN tags.
         (untagged, &[W::DL_VLAN], "vlan_tci=0x0000"),
         (untagged, &[W::DL_VLAN, W::DL_VLAN_PCP], "vlan_tci=0x0000"),
         (untagged, &[W::DL_VLAN_PCP], "dl_vlan_pcp=3"),
@@ -168,7 +167,7 @@ fn a_match_not_expressible_in_v13_is_refused_with_the_field() {
     assert!(priority_zero_or_no_tag.to_v13(&mut MatchBuf::new()).is_err());
 }
 
-/// Bad OXM lists, the field at fault, and the error that the sender must get.
+/// Each case has an invalid OXM list and the error code that the sender must get.
 #[test]
 fn invalid_v13_oxm_lists_are_refused_with_the_right_error_code() {
     const IP: Oxm<'_> = Oxm::exact(OxmField::ETH_TYPE, &[8, 0]);
@@ -256,7 +255,7 @@ fn invalid_v13_oxm_lists_are_refused_with_the_right_error_code() {
     );
 }
 
-/// A field with a number in as many bytes as it has on the wire.
+/// A field with a number in as many bytes as the field has on the wire.
 fn number(field: OxmField, bytes: &mut [u8; 16], value: u128) -> Oxm<'_> {
     *bytes = value.to_be_bytes();
     Oxm::exact(field, &bytes[16 - field.value_len().unwrap_or(16)..])

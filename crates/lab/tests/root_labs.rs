@@ -1,4 +1,4 @@
-//! Labs on this machine, for real: they need root and Open vSwitch, and skip by name without.
+//! Tests of labs on this machine. The tests need root and Open vSwitch, and are skipped by name without them.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)] // Helpers of tests, too.
 
@@ -15,21 +15,21 @@ use lab::{
     Requirements, StateDirectory, Topology,
 };
 
-/// One test's own state directory and names; checks at its end that nothing of it is left.
+/// The state directory and the names of one test, with a check that no part of the test's labs is left.
 struct Place {
     state: StateDirectory,
     prefix: String,
     _alone: MutexGuard<'static, ()>,
 }
 
-/// One test at a time: they measure, and share the machine's cores.
+/// Only one test runs at a time, because the tests measure, and share the machine's cores.
 static ALONE: Mutex<()> = Mutex::new(());
 
 impl Place {
     fn new(name: &str) -> Place {
         let prefix = format!("t{}-{name}", std::process::id());
         let state = StateDirectory::at(std::env::temp_dir().join(format!("weir-{prefix}")));
-        // A test that failed before leaves nothing that this one could stumble over.
+        // After a failed test the lock is poisoned, but the failed test leaves nothing that disturbs the next test.
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         Place { state, prefix, _alone: alone }
     }
@@ -47,7 +47,7 @@ impl Place {
         LabGuard::new(Lab::up(&Topology::builtin(topology).unwrap(), options).unwrap())
     }
 
-    /// Checks that nothing of this test's labs is there, nor the control link `link`.
+    /// Checks that no part of this test's labs is left, and that the control link `link` does not exist.
     fn check_nothing_left(&self, link: Option<&str>) {
         let namespaces: Vec<PathBuf> = entries("/run/netns");
         let ours = |path: &PathBuf| path.to_string_lossy().contains(&self.prefix);
@@ -91,7 +91,7 @@ fn root_a_linear_lab_forwards_and_is_removed_completely() {
     let report = lab.ping_all(&PingOptions::default()).unwrap();
     assert_eq!((report.reached(), report.pairs.len()), (2, 2), "{report:?}");
 
-    // Names are Mininet's; ports have the numbers that the topology says.
+    // Names are the same as in Mininet. Ports have the numbers of the topology.
     let ports = lab
         .open_vswitch()
         .unwrap()
@@ -158,7 +158,7 @@ fn root_two_labs_run_at_once_without_conflict() {
         (one.join().unwrap(), two.join().unwrap())
     });
     assert_ne!(one.controller_address(), two.controller_address());
-    // Names chosen for the caller do not clash across state directories either.
+    // Names that the lab chooses are different, also across state directories.
     let elsewhere = StateDirectory::at(place.state.path().with_extension("elsewhere"));
     let unnamed = |state: &StateDirectory| {
         let options = Options { name: None, state: state.clone(), ..place.options() };
@@ -177,7 +177,7 @@ fn root_two_labs_run_at_once_without_conflict() {
     place.check_nothing_left(links.1.as_deref());
 }
 
-/// Not a test of its own: the process that the next test kills. It makes a lab and waits.
+/// The next test starts this function as a process and kills the process. The process makes a lab and waits.
 #[test]
 #[ignore = "run by root_down_removes_a_lab_after_its_process_was_killed"]
 fn helper_makes_a_lab_and_waits() {
@@ -214,7 +214,7 @@ fn root_down_removes_a_lab_after_its_process_was_killed() {
     let record = |word: &str| {
         std::fs::read_to_string(folder.join("lab.json")).unwrap_or_default().contains(word)
     };
-    // Moments of the bring-up, from the first to the finished lab.
+    // The moments while the lab is set up, from the first moment to the finished lab.
     let moments: [(&str, &dyn Fn() -> bool); 6] = [
         ("its name is claimed", &|| record("starting")),
         ("one namespace is there", &|| namespaces(1)),
@@ -256,7 +256,7 @@ fn root_down_removes_a_lab_with_missing_parts() {
     let place = Place::new("gone");
     let lab = place.up("single,2", &place.options());
     let link = link(&lab);
-    // Somebody stopped the switch, and a host's namespace went; a program runs at the other host.
+    // The switch is stopped, the namespace of host h1 is removed, and a program runs at host h2.
     lab.open_vswitch().unwrap().stop().unwrap();
     let mut at_host = lab.command("h2", "sleep").unwrap();
     let mut at_host = at_host.arg("1000").spawn().unwrap();
@@ -268,7 +268,7 @@ fn root_down_removes_a_lab_with_missing_parts() {
     place.check_nothing_left(link.as_deref());
 }
 
-/// A removal goes on as long as it gets on, however long a process or the machine takes.
+/// A removal continues while it makes progress, however long a process or the machine takes.
 #[test]
 fn root_down_succeeds_with_a_process_that_ignores_sigterm() {
     if lab::testing::skip(
@@ -280,7 +280,7 @@ fn root_down_succeeds_with_a_process_that_ignores_sigterm() {
     let place = Place::new("slow");
     let lab = place.up("single,2", &place.options());
     let link = link(&lab);
-    // It ignores the request to end, so one look at the lab takes longer than the lab waits for a process.
+    // The process ignores SIGTERM, so the lab has to wait for the process and then kill it.
     let mut stubborn = lab.command("h1", "sh").unwrap();
     let stubborn = stubborn.args(["-c", "trap '' TERM; echo; while :; do sleep 1; done"]);
     let mut stubborn = stubborn.stdout(std::process::Stdio::piped()).spawn().unwrap();
@@ -318,7 +318,7 @@ fn root_up_is_refused_when_a_name_is_taken_and_foreign_parts_stay() {
     );
 }
 
-/// A control link's name and addresses go to the next lab as soon as they are free.
+/// A new lab gets the name and the addresses of a control link as soon as they are free.
 #[test]
 fn root_a_second_removal_does_not_remove_the_link_of_the_next_lab() {
     if lab::testing::skip(
@@ -341,7 +341,6 @@ fn root_a_second_removal_does_not_remove_the_link_of_the_next_lab() {
     place.check_nothing_left(Some(&first));
 }
 
-/// The issue's figure: 20 switches and 40 hosts within 15 seconds.
 #[test]
 fn root_twenty_switches_and_forty_hosts_are_up_within_15_seconds() {
     if lab::testing::skip(
@@ -371,8 +370,8 @@ fn root_twenty_switches_and_forty_hosts_are_up_within_15_seconds() {
     place.check_nothing_left(link.as_deref());
 }
 
-/// Measures up to five times until the value is as expected: a machine that is busy with something
-/// else can make a network slower.
+/// Measures up to five times until the value is as expected: a machine that is busy with other work can make a network
+/// slower.
 fn settles(what: &str, expected: RangeInclusive<f64>, measure: impl Fn() -> f64) {
     let mut seen = Vec::new();
     while seen.len() < 5 {
@@ -406,7 +405,7 @@ fn root_links_have_the_configured_rate() {
     let lab =
         LabGuard::new(Lab::up(&Topology::from_toml(topology).unwrap(), &place.options()).unwrap());
     let options = IperfOptions { duration: Duration::from_secs(2), ..IperfOptions::default() };
-    // Towards h2 the switch's end of the link limits, from h2 the host's end.
+    // To host h2 the switch's end of the link limits the rate; from host h2 the host's end limits the rate.
     for (from, to) in [("h1", "h2"), ("h2", "h1")] {
         settles(&format!("Mbit/s from {from} to {to} over 20 Mbit/s"), 16.0..=20.5, || {
             let megabits = lab.iperf(from, to, &options).unwrap().received / 1e6;
@@ -414,14 +413,14 @@ fn root_links_have_the_configured_rate() {
             megabits
         });
     }
-    // UDP below the rate arrives, UDP above it is lost.
+    // UDP below the rate arrives. Of UDP above the rate a part is lost.
     for (rate, expected) in [("10Mbit", 0.0..=0.05), ("40Mbit", 0.3..=0.7)] {
         let udp = IperfOptions { udp: rate.parse().ok(), ..options.clone() };
         settles(&format!("loss of {rate}/s UDP over 20 Mbit/s"), expected, || {
             lab.iperf("h1", "h2", &udp).unwrap().loss.unwrap()
         });
     }
-    // Adding a bridge makes ovs-vswitchd look at every port again; the rate must survive it.
+    // When a bridge is added, ovs-vswitchd checks every port again. The rate must not change.
     lab.open_vswitch()
         .unwrap()
         .vsctl(["add-br", "s9", "--", "set", "Bridge", "s9", "datapath_type=netdev"])
@@ -442,7 +441,7 @@ fn root_a_topology_with_loops_has_no_broadcast_storm() {
         assert!(start.elapsed() < Duration::from_secs(60), "no spanning tree");
         std::thread::sleep(Duration::from_millis(50));
     }
-    // Then the first pings arrive.
+    // After that, the first pings arrive.
     assert!(lab.ping_all(&PingOptions::default()).unwrap().is_complete());
     println!("spanning tree: hosts reach each other after {:.1?}", start.elapsed());
     let seen = |lab: &Lab| -> u64 {
@@ -468,7 +467,7 @@ fn root_switches_connect_to_a_controller_on_this_machine() {
     let options = Options { protocols: vec![Protocol::OPENFLOW13], ..place.options() };
     let mut lab = Lab::up(&Topology::builtin("single,2").unwrap(), &options).unwrap();
     let listener = TcpListener::bind((lab.controller_address().unwrap(), 0)).unwrap();
-    // Written as a user would: this machine's loopback.
+    // The address is the loopback of this machine, as a user writes it.
     let controller: Controller =
         format!("tcp:127.0.0.1:{}", listener.local_addr().unwrap().port()).parse().unwrap();
     lab.set_controllers(std::slice::from_ref(&controller)).unwrap();
@@ -479,7 +478,7 @@ fn root_switches_connect_to_a_controller_on_this_machine() {
     assert_eq!(hello, [4, 0], "an OpenFlow 1.3 HELLO");
     let summary = Lab::list(&place.state).unwrap();
     assert_eq!(summary[0].controllers, [controller.to_string()]);
-    // It has not finished its handshake, and never will.
+    // The test never completes the handshake, so the switch is not connected.
     let error = lab.wait_connected(Duration::from_millis(100)).unwrap_err().to_string();
     assert!(error.contains("must listen on 198.1"), "{error}");
     let link = link(&lab);
@@ -496,7 +495,7 @@ fn root_hosts_reach_each_other_through_a_controller() {
     }
     let place = Place::new("learn");
     let mut lab = Lab::up(&Topology::builtin("linear,3").unwrap(), &place.options()).unwrap();
-    // The controller cannot be asked which port it chose.
+    // The controller cannot report a port, so the test chooses the port.
     let port = packet::free_port().unwrap();
     let passive = format!("ptcp:{port}:{}", lab.controller_address().unwrap());
     let mut controller = Command::new("ovs-testcontroller")

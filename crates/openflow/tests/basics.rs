@@ -1,4 +1,4 @@
-//! What the case files do not reach: cutting streams, negotiation, lists, texts, limits.
+//! Tests of the parts that the case files do not cover: splitting of streams, negotiation, lists, texts, limits.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
@@ -20,7 +20,7 @@ fn a_stream_is_split_into_frames_by_the_header_length() {
     check(&[1, 0, 0, 8, 0, 0, 0, 0], Ok(Some(8)));
     check(&[1, 0, 0, 8, 0, 0, 0, 0, 1, 2], Ok(Some(8)));
     check(&[1, 0, 0, 9, 0, 0, 0, 0], Ok(None));
-    // Too short is known before the header is whole, so that a peer cannot make us wait for it.
+    // A length below 8 is refused before the header is complete, so a peer cannot make the reader wait.
     check(&[1, 0, 0, 7], Err(FrameError { length: 7 }));
     check(&[1, 0, 0, 0, 0, 0, 0, 0], Err(FrameError { length: 0 }));
     let mut longest = vec![0; 65_535];
@@ -44,7 +44,7 @@ fn the_negotiated_version_is_the_highest_common_version() {
     check(&[1], 4, None, Some(1));
     check(&[4], 1, None, None);
     check(&[], 4, None, None);
-    // With one, the header's version says nothing.
+    // With a bitmap, the version of the header has no effect.
     check(&[1, 4], 6, Some(&[1, 2, 6]), Some(1));
     check(&[1, 4], 4, Some(&[1, 4]), Some(4));
     check(&[1, 4], 1, Some(&[1, 4, 5]), Some(4));
@@ -76,7 +76,7 @@ fn hello_elements_are_read_up_to_the_first_malformed_element() {
         |body: &[u8]| -> String { format!("{:?}", Hello { body }.elements().collect::<Vec<_>>()) };
     assert_eq!(elements(&[]), "[]");
     assert_eq!(elements(&[0, 1, 0, 8, 0, 0, 0, 0x12]), "[VersionBitmap([18])]");
-    // An unknown element, padded, then the bitmap with two words; the last padding is left out.
+    // The list has an unknown element with padding, and then a bitmap with two words without the last padding.
     let two = [0, 9, 0, 5, 7, 0, 0, 0, 0, 1, 0, 12, 0, 0, 0, 2, 0, 0, 0, 1];
     assert_eq!(elements(&two), "[Unknown { type_: 9, body: [7] }, VersionBitmap([2, 1])]");
     assert_eq!(Hello { body: &two }.versions(), Some(VersionSet::only(Version::V1_0)));
@@ -109,7 +109,7 @@ fn a_message_over_65535_bytes_is_refused_and_writes_no_bytes() {
         Err(TooLong { length: 65_536 })
     );
     assert_eq!(out, [1, 2, 3]);
-    // Nor is one whose inner length does not fit.
+    // A message with an inner length that does not fit is also refused.
     let actions: ListBuf<v10::Action<'_>> = (0..9000).map(|_| v10::Action::StripVlan).collect();
     let packet_out = v10::PacketOut { actions: actions.as_list(), ..v10::PacketOut::default() };
     assert_eq!(packet_out.write_message(1, &mut out), Err(TooLong { length: 16 + 72_000 }));
@@ -260,7 +260,7 @@ fn the_resubmit_action_of_open_vswitch_is_read_and_written() {
     assert_eq!(Resubmit::of_v13(&read), Some(resubmit));
     let read = List::<v10::Action<'_>>::parse(&WIRE).unwrap().iter().next().unwrap();
     assert_eq!(Resubmit::of_v10(&read), Some(resubmit));
-    // Others of Nicira's, another's of this number, and what is cut off.
+    // Another action of Nicira, an action of another experimenter, and a truncated action are not read as `resubmit`.
     let others = [(NICIRA, &[0, 8, 0, 0, 0, 0, 0, 0][..]), (7, body), (NICIRA, &body[..7])];
     for (experimenter, body) in others {
         let action = v13::Action::Experimenter { experimenter, body };

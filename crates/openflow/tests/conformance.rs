@@ -1,5 +1,5 @@
-//! The case files: every message is read as the case says, and written as it was. `ovs_oracle` checks the same files
-//! against Open vSwitch.
+//! Tests with the case files: every message is read as the case says, and written with the same bytes. `ovs_oracle`
+//! checks the same files with Open vSwitch.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 mod support;
@@ -27,7 +27,7 @@ fn damaged_and_unknown_messages_are_read_or_refused_as_stated() {
     cases::load("malformed.txt").iter().for_each(check);
 }
 
-/// What the fuzzer found once, and other messages that were read wrongly.
+/// The file has messages that the fuzzer found, and other messages that were once read wrongly.
 #[test]
 fn messages_found_by_the_fuzzer_are_read_or_refused_as_stated() {
     cases::load("found.txt").iter().for_each(check);
@@ -47,7 +47,7 @@ fn check(case: &Case) {
     assert_eq!(to_hex(&written), to_hex(&case.frame), "{}: written otherwise", case.name);
 }
 
-/// No message type and no statistics type is left out of the file, and none is read as unknown.
+/// Checks that the file has every message type and every statistics type, and that no case is read as unknown.
 fn covers_every_type(cases: &[Case], version: Version, request: u8, reply: u8) {
     let seen: BTreeSet<u8> = cases.iter().map(|case| case.frame[1]).collect();
     assert_eq!(seen, support::named_types(version));

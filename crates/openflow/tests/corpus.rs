@@ -1,8 +1,8 @@
-//! The fuzz targets' corpus (`crates/openflow/fuzz/corpus`) through the same functions, as ordinary tests.
+//! Tests with the corpus of the fuzz targets (`crates/openflow/fuzz/corpus`), by the same functions as in the fuzzer.
 //!
 //!     cargo +nightly fuzz run --fuzz-dir crates/openflow/fuzz any_bytes -- -max_total_time=60
 //!
-//! What the fuzzer finds becomes a case in `tests/cases/found.txt`.
+//! A message that the fuzzer finds becomes a case in `tests/cases/found.txt`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 

@@ -1,6 +1,6 @@
-//! os-ken as oracle. `tests/oracle/osken_fixtures.py` makes the samples again with os-ken's own classes, and lets os-ken
-//! read what we wrote; what it printed is `tests/oracle/osken.txt`. Here that is compared with what we write and read,
-//! and printed again where os-ken is installed.
+//! Tests with os-ken as oracle. `tests/oracle/osken_fixtures.py` makes the samples again with os-ken's own classes, and
+//! reads our messages with os-ken; its output is `tests/oracle/osken.txt`. The tests compare this output with the
+//! messages that we write and read, and make the output again where os-ken is installed.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use support::cases::{self, Case, from_hex, to_hex};
 
-/// What os-ken says about the sample of a name.
+/// The output of os-ken for a sample.
 enum Line {
     Written(Vec<u8>),
     Read(String),
@@ -30,8 +30,8 @@ fn os_ken_writes_the_same_bytes() {
     assert!(compared >= 80, "only {compared} messages were compared");
 }
 
-/// Fields have the names of the specification in os-ken and here, so each number that we read under a name has to be
-/// among those that os-ken reads under it.
+/// Fields have the names of the specification in os-ken and in Weir. So each number that Weir reads for a name has to
+/// be among the numbers that os-ken reads for this name.
 #[test]
 fn os_ken_reads_the_same_field_values() {
     let cases = all_cases();
@@ -109,7 +109,7 @@ fn fixtures() -> Vec<(String, Line)> {
     fixtures
 }
 
-/// Every `name: NUMBER` in a text, by name.
+/// The numbers of every `name: NUMBER` in a text, by name.
 fn numbers(text: &str) -> BTreeMap<String, Vec<u64>> {
     let mut numbers: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     for (at, _) in text.match_indices(": ") {
@@ -118,7 +118,7 @@ fn numbers(text: &str) -> BTreeMap<String, Vec<u64>> {
         let rest = &text[at + 2..];
         let digits = &rest[..rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len())];
         let ends = rest[digits.len()..].starts_with([',', ' ', '}', ']', ')']);
-        // What goes on is an address: 10.1.0.1, 02:00:00:00:00:01.
+        // Digits that continue are a part of an address: 10.1.0.1, 02:00:00:00:00:01.
         if let (Ok(number), true) = (digits.parse(), ends) {
             numbers.entry(name.to_owned()).or_default().push(number);
         }

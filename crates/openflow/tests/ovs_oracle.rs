@@ -1,8 +1,8 @@
-//! Open vSwitch reads what we write: `ovs-ofctl ofp-print` says about every sample what the case files say that it says,
-//! and never that it could not decode it.
+//! Tests with Open vSwitch as oracle: for every sample `ovs-ofctl ofp-print` prints the text of the case files, and
+//! never reports that the sample cannot be decoded.
 //!
-//! With WEIR_BLESS set the case files are written again from the samples; look at the difference before committing it.
-//! Needs the Debian package openvswitch-common (3.1 printed the case files).
+//! With WEIR_BLESS set, the tests write the case files again from the samples; look at the difference before you commit
+//! the files. The tests need the Debian package openvswitch-common (3.1 printed the case files).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 mod support;
@@ -42,8 +42,8 @@ fn ovs_reads_the_messages_found_by_the_fuzzer() {
     }
 }
 
-/// What Open vSwitch says about damaged messages is kept beside what we say, to be looked at; where the two name
-/// different errors, why stands in [`DIFFERENCES`].
+/// The case file has the output of Open vSwitch for damaged messages next to the output of Weir. If the two errors
+/// differ, [`DIFFERENCES`] has the reason.
 #[test]
 fn ovs_reports_the_same_errors_for_malformed_messages() {
     if !ovs_is_there("ovs_reports_the_same_errors_for_malformed_messages") {
@@ -58,7 +58,7 @@ fn ovs_reports_the_same_errors_for_malformed_messages() {
         let theirs = theirs.map(|(name, _)| name);
         match DIFFERENCES.iter().find(|(name, ..)| *name == case.name) {
             Some((_, expected, why)) => assert_eq!(theirs, *expected, "{}: {why}", case.name),
-            // What is only unknown is refused by a switch, but has to survive us.
+            // A switch refuses an unknown part of a message, but Weir has to keep this part.
             None if case.name.ends_with(" is kept") => {
                 assert!(ours.is_none() && theirs.is_some(), "{}", case.name)
             }
@@ -67,7 +67,7 @@ fn ovs_reports_the_same_errors_for_malformed_messages() {
     }
 }
 
-/// Where Open vSwitch names another error than we do, and why.
+/// The cases in which Open vSwitch reports another error than Weir, with the reasons.
 const DIFFERENCES: &[(&str, Option<&str>, &str)] = &[
     ("1.0: header cut", None, "it has no code for what is not a message"),
     ("1.0: length field below eight", None, "it prints what is there"),
@@ -142,8 +142,8 @@ fn ovs_prints_the_same_name_for_every_error_code() {
     }
 }
 
-/// What Open vSwitch calls a code where it has another name for it than the specification: mostly that of the other
-/// version.
+/// The name of an error code in Open vSwitch. If the name differs from the specification, it is mostly the name in the
+/// other version.
 fn ovs_name(name: &str) -> &str {
     match name {
         "OFPFMFC_ALL_TABLES_FULL" => "OFPFMFC_TABLE_FULL",
@@ -186,7 +186,7 @@ fn check(file: &str, introduction: &str, samples: Vec<Sample>) {
 }
 
 fn ofp_print(frame: &[u8]) -> String {
-    // The second argument is how much is printed; 2 shows ports and packets.
+    // The second argument is the level of detail; 2 shows ports and packets.
     let output = Command::new("ovs-ofctl")
         .args(["ofp-print", &to_hex(frame), "2"])
         .output()
@@ -196,7 +196,7 @@ fn ofp_print(frame: &[u8]) -> String {
     text.lines().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
-/// Cases that were written by hand: what is read in them is filled in when blessed.
+/// Checks cases that were written by hand. With WEIR_BLESS set, the outputs in the file are written again.
 fn check_stored(file: &str, introduction: &str, is_right: fn(&str) -> bool) {
     let mut stored = cases::load(file);
     for case in &mut stored {

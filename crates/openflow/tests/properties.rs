@@ -1,4 +1,4 @@
-//! Properties of reading and writing, over arbitrary messages, arbitrary bytes, and messages with damage.
+//! Tests of the properties of reading and writing, with arbitrary messages, arbitrary bytes and damaged messages.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 mod support;
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use std::collections::BTreeSet;
 use support::checks;
 
-/// The first choice is the version, the second the message.
+/// The first byte selects the version, and the second byte selects the message.
 #[test]
 fn every_message_type_is_generated() {
     for (choice, version) in [(0, Version::V1_0), (1, Version::V1_3)] {
@@ -23,7 +23,7 @@ fn every_message_type_is_generated() {
 }
 
 proptest! {
-    // A case takes some ten microseconds; there are many kinds of message to get to.
+    // A case takes some ten microseconds, and there are many kinds of messages.
     #![proptest_config(ProptestConfig { cases: 2048, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]

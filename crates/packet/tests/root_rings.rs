@@ -1,4 +1,4 @@
-//! Generation and capture on a real veth pair: they need root, and skip by name without.
+//! Tests of generation and capture on a real veth pair. The tests need root, and are skipped by name without root.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)] // Helpers of tests, too.
 
@@ -19,13 +19,13 @@ const TAG: u64 = 0x5e41_0d00_0000_0001;
 /// Two hosts need neither Open vSwitch nor rates.
 const NEEDS: Requirements = Requirements { switches: false, rates: false };
 
-/// Two hosts with one link between them: a veth pair of the test's own.
+/// Two hosts with one link between them: a veth pair for one test.
 struct Pair {
     lab: LabGuard,
     _alone: MutexGuard<'static, ()>,
 }
 
-/// One test at a time: they measure, and share the machine's cores.
+/// Only one test runs at a time, because the tests measure, and share the machine's cores.
 static ALONE: Mutex<()> = Mutex::new(());
 
 impl Pair {
@@ -50,8 +50,8 @@ impl Pair {
         pair
     }
 
-    /// The interface of a host, once it runs: the kernel notices a new carrier with a delay, and until then drops what is sent
-    /// and calls it sent.
+    /// The interface of a host, after it runs. The kernel notices a new carrier with a delay, and until then drops
+    /// frames and counts them as sent.
     fn interface(&self, host: &str) -> Interface {
         let find = || self.at(host, || Interface::find("eth0")).unwrap();
         let deadline = Instant::now() + PATIENCE;
@@ -62,7 +62,7 @@ impl Pair {
         found
     }
 
-    /// The number of frames that the kernel brought to the interface of a host.
+    /// The number of frames that have arrived at the interface of a host.
     fn arrived(&self, host: &str) -> u64 {
         let words = ["cat", "/sys/class/net/eth0/statistics/rx_packets"];
         let output = self.lab.exec(host, &words).unwrap();
@@ -111,12 +111,12 @@ fn send(
     generate(transmitter, template, &options, &AtomicBool::new(false)).unwrap()
 }
 
-/// Longer than a sender or the kernel stands still on a busy machine.
+/// This time is longer than any pause of a sender or of the kernel on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// After this a ring has handed over all that arrived before.
+/// After this time a ring has delivered all frames that arrived before.
 const A_WHILE: Duration = Duration::from_millis(500);
 
-/// Reads until `count` probes are there, or nothing came for so long.
+/// Reads until `count` probes are read, or until no block arrives for `patience`.
 fn observe(capture: &mut Capture, count: usize, patience: Duration) -> Vec<Observation> {
     let mut seen = Vec::new();
     while seen.len() < count {
@@ -135,7 +135,7 @@ fn root_every_probe_arrives_once_in_order_and_stamped() {
     for vlan in [None, Some(VlanTag { id: 7, priority: 5 })] {
         let mut capture = pair.capture(&CaptureOptions {
             filter: Some(Filter::probes(TAG)),
-            // A block is used up after this time, too: the reader may be away for 512 times as long.
+            // A block is also used up after this time, so the reader may pause for 512 times as long.
             block_timeout: Duration::from_millis(20),
             ..CaptureOptions::default()
         });
@@ -152,7 +152,8 @@ fn root_every_probe_arrives_once_in_order_and_stamped() {
             assert_eq!(usize::try_from(probe.sequence).unwrap(), number);
             assert_eq!(probe.headers, headers(vlan));
             assert!(probe.ip_checksum_is_right && probe.udp_checksum_is_right);
-            // Two stamps of one clock. The host of a virtual machine sets this clock back, up to 0.15 ms at once were seen.
+            // Both stamps are of one clock. The host of a virtual machine sets this clock back; steps of up to 0.15 ms
+            // were seen.
             let plausible = -1_000_000..1_000_000_000;
             assert!(plausible.contains(&probe.latency()), "{} ns", probe.latency());
         }
@@ -215,8 +216,8 @@ fn root_a_full_capture_ring_counts_dropped_frames() {
     assert_eq!(statistics.packets, 1_000);
     assert!(statistics.drops > 0 && statistics.freezes > 0, "{statistics:?}");
     assert_eq!(u64::try_from(seen).unwrap() + statistics.drops, 1_000);
-    // Counters add up over calls, and a ring that was full goes on; on a machine that is slow between ten frames its two
-    // blocks may be handed over before the last of them.
+    // Counters add up over calls, and a ring that was full continues. On a machine that is slow between ten frames, the
+    // two blocks may be delivered before the last frame.
     send(&mut pair.transmitter(), &mut template, 1e6, 10);
     let later = observe(&mut capture, 10, A_WHILE).len();
     let statistics = capture.statistics().unwrap();
@@ -246,7 +247,8 @@ fn root_a_tap_receives_whole_frames_and_counts_dropped_frames() {
         arrived = pair.arrived("h2") - before;
     }
     assert!(arrived >= 500, "{arrived} frames arrived");
-    // A tap does not wait for frames, and the kernel hands them to taps when it has time: at least so many are to come.
+    // A tap does not wait for frames, and the kernel delivers frames to taps with a delay. So the test waits for at
+    // least `least` frames.
     let count = |tap: &mut Tap, least: u64| {
         let deadline = Instant::now() + PATIENCE;
         let (mut buffer, mut lengths) = ([0; 2048], Vec::new());
@@ -260,7 +262,7 @@ fn root_a_tap_receives_whole_frames_and_counts_dropped_frames() {
         assert!(lengths.iter().all(|length| *length == 1000), "{lengths:?}");
         (lengths.len() as u64, tap.drops().unwrap())
     };
-    // Once this one has them all, all have been offered to the others.
+    // When the tap `all` has all frames, the kernel has offered all frames to the other taps.
     assert_eq!((count(&mut all, arrived), count(&mut none, 0)), ((arrived, 0), (0, 0)));
     let (received, dropped) = count(&mut small, 0);
     assert!(
@@ -277,7 +279,7 @@ fn root_a_tap_receives_whole_frames_and_counts_dropped_frames() {
     assert_eq!(length, Some(14));
 }
 
-/// The kernel takes a frame's outermost tag out; a reader of frames sees them as they are on the wire.
+/// The kernel removes the outermost tag of a frame. The capture adds the tag again.
 #[test]
 fn root_captured_frames_contain_vlan_tags_as_on_the_wire() {
     if lab::testing::skip("root_captured_frames_contain_vlan_tags_as_on_the_wire", NEEDS) {
@@ -307,7 +309,7 @@ fn root_captured_frames_contain_vlan_tags_as_on_the_wire() {
         let mut seen: Vec<(Vec<u8>, usize)> = Vec::new();
         while seen.len() < sent.len() {
             let block = capture.next_block(Duration::from_secs(5)).unwrap().unwrap();
-            // They are the same when they are read again.
+            // The frames are the same when the block is read again.
             let mut twice = [(); 2].map(|()| {
                 block.frames().map(|frame| (frame.data.to_vec(), frame.length)).collect::<Vec<_>>()
             });
@@ -381,7 +383,7 @@ fn root_missing_down_or_removed_interfaces_are_errors() {
     pair.run("h1", &["ip", "link", "set", "eth0", "up"]);
     assert!(matches!(pair.at("h1", || Capture::open("eth0", &invalid)), Err(Error::Invalid(_))));
 
-    // Where the caller is there may be another of that name, or none.
+    // The namespace of the caller may have another interface with this name, or none.
     pair.run("h2", &["ip", "link", "set", "eth0", "up"]);
     let mut capture = pair.capture(&CaptureOptions::default());
     pair.run("h2", &["ip", "link", "delete", "eth0"]);
@@ -441,8 +443,8 @@ fn root_captures_are_readable_by_tcpdump() {
     }
 }
 
-/// How long the calling thread has run on a CPU, the kernel's work in its turn included: on veth
-/// that is the receiver's share, too.
+/// The time that the calling thread has run on a CPU. This includes the kernel's work during that time, on veth also
+/// the work for the receiver.
 fn running_time() -> Duration {
     let statistics = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     Duration::from_nanos(statistics.split(' ').next().unwrap().parse().unwrap())
@@ -453,7 +455,7 @@ fn running_time() -> Duration {
 #[ignore = "a measurement"]
 fn measure_the_highest_rate() {
     let pair = Pair::new("rate");
-    // A frame for the receiving host costs its protocol stack's time as well, in the sender's turn.
+    // A frame for the receiving host also costs the time of its protocol stack, in the time of the sender.
     let nobody = Headers { destination_mac: [2, 0, 0, 0, 0, 9], ..headers(None) };
     let cases = [
         ("nobody captures, to nobody", nobody, 60, false),

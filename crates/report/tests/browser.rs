@@ -1,8 +1,8 @@
-//! Reports in a real browser: every kind of page is laid out by headless Chromium at the width of a
-//! desktop and of a phone, and a script in the page compares the boxes of all texts.
+//! Tests of reports in a real browser: headless Chromium lays out every kind of page at the width of a desktop and of a
+//! phone, and a script in the page compares the boxes of all texts.
 //!
-//! All pages are frames of one document, so one run of Chromium does: a frame's width is what its media
-//! queries see. Without Chromium the test skips itself by name.
+//! All pages are frames of one document, so one run of Chromium is enough: the media queries of a page see the width of
+//! its frame. Without Chromium the tests are skipped by name.
 
 #![allow(
     clippy::unwrap_used,
@@ -23,8 +23,8 @@ use std::process::Command;
 
 const WIDTHS: [u32; 2] = [1440, 390];
 
-/// What is wrong with a document: texts that overlap or are cut off, a page that is wider than its
-/// window, two series that look alike, one system in two colours.
+/// The script finds texts that overlap or are cut off, a page that is wider than its window, two series that look
+/// alike, and a system with two colours.
 const CHECK: &str = r#"
 function problems(doc, width) {
   for (const folded of doc.querySelectorAll('details')) folded.open = true;
@@ -87,7 +87,7 @@ window.onload = () => {
 };
 "#;
 
-/// Chromium with what all runs have in common, if it is there.
+/// The command of Chromium with the options of all runs, if Chromium is installed.
 fn chromium(test: &str, profile: &Path) -> Option<Command> {
     let program = ["chromium", "chromium-browser", "google-chrome"]
         .into_iter()
@@ -99,13 +99,13 @@ fn chromium(test: &str, profile: &Path) -> Option<Command> {
         return None;
     };
     let mut command = Command::new(program);
-    // Root may run it only without its sandbox; the pages are ours.
+    // Root can run Chromium only without its sandbox. The pages are our own.
     command.args(["--headless", "--no-sandbox", "--disable-gpu"]);
     command.arg(format!("--user-data-dir={}", profile.display()));
     Some(command)
 }
 
-/// What Chromium says of pages at both widths: lines of findings.
+/// Opens the pages in Chromium at both widths, and returns the findings, one per line.
 fn look_at(test: &str, pages: &[(String, String)]) -> Option<Vec<String>> {
     let dir = std::env::temp_dir().join(format!("weir-browser-{test}-{}", std::process::id()));
     let _ = fs::remove_dir_all(&dir);
@@ -130,7 +130,7 @@ fn look_at(test: &str, pages: &[(String, String)]) -> Option<Vec<String>> {
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     fs::remove_dir_all(&dir).unwrap();
-    // What stands before it is the script.
+    // The text before this `<body>` is the script.
     let text = text.rsplit_once("<body>").map_or("", |(_, body)| body);
     assert!(text.contains("@end"), "{text} {}", String::from_utf8_lossy(&output.stderr));
     Some(text.lines().filter_map(|line| Some(line.split_once('@')?.1.to_owned())).collect())
@@ -146,7 +146,7 @@ fn check(test: &str, pages: &[(String, String)]) {
     assert!(problems.is_empty(), "{} problems:\n{}", problems.len(), problems.join("\n"));
 }
 
-/// What a load generator found of these systems in these cases.
+/// The results of a load generator for these systems, with this number of cases.
 fn load(systems: &[String], cases: usize, tenants: usize) -> Results {
     let mut results = Results::new("bench run", 1, Environment::default());
     results.started = "2026-11-26T00:00:00Z".into();
@@ -214,10 +214,10 @@ fn load_reports_have_no_texts_that_overlap_or_are_cut() {
     check("load_reports_have_no_texts_that_overlap_or_are_cut", &pages);
 }
 
-/// Its name, what was varied, and its metrics with their units.
+/// The name of an experiment, the values that vary, and the metrics with their units.
 type Module = (&'static str, &'static [f64], &'static [(&'static str, &'static str)]);
 
-/// What experiments on a switch found.
+/// The results of experiments on a switch.
 fn evaluation() -> Results {
     let mut results = Results::new("evaluate all", 1, Environment::default());
     let modules: [Module; 4] = [
@@ -357,7 +357,7 @@ fn data_sheet() -> Sheet {
     }
 }
 
-/// Six blocks, two with as many rows as there may be, fit one page of A4.
+/// The data sheet has six blocks, two of them with the largest number of rows.
 #[test]
 fn a_data_sheet_fits_on_a_single_printed_page() {
     let test = "a_data_sheet_fits_on_a_single_printed_page";
@@ -377,14 +377,13 @@ fn a_data_sheet_fits_on_a_single_printed_page() {
     };
     if let Some(count) = pages("sheet.pdf", sheet(&data_sheet())) {
         assert_eq!(count, 1);
-        // A report is longer, so the count counts.
+        // A report has more pages, so the count of pages works.
         let report = html(&load(&named(9), 3, 2), &Extras::default());
         assert!(pages("report.pdf", report).unwrap() > 1);
     }
     fs::remove_dir_all(&dir).unwrap();
 }
 
-/// The reports that this repository keeps.
 #[test]
 fn reports_in_the_repository_have_no_texts_that_overlap_or_are_cut() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reproduce");
@@ -404,7 +403,6 @@ fn reports_in_the_repository_have_no_texts_that_overlap_or_are_cut() {
     check("reports_in_the_repository_have_no_texts_that_overlap_or_are_cut", &pages);
 }
 
-/// The check itself finds what it is there for.
 #[test]
 fn the_browser_check_finds_overlapping_texts_and_equal_series_colours() {
     let text =

@@ -1,4 +1,4 @@
-//! A results directory is written, fits the committed schema, and reads back.
+//! Tests of a results directory: the directory is written, matches the committed schema, and is read again.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests are test code too")]
 
@@ -66,7 +66,7 @@ fn errors_for_unreadable_results_have_the_reason() {
     fs::write(&file, "{}").unwrap();
     assert!(matches!(Results::read(&dir), Err(Error::Format(..))));
     let (results, _) = example();
-    // Older and newer. Of another schema the rest may have any form.
+    // An older schema and a newer schema are refused. With another schema the rest of the file may have any form.
     for schema in [0, 9] {
         let other = format!("\"schema\": {schema}");
         for text in [results.to_json().replace("\"schema\": 1", &other), format!("{{{other}}}")] {
@@ -77,7 +77,7 @@ fn errors_for_unreadable_results_have_the_reason() {
             assert!(error.to_string().ends_with(&says), "{error}");
         }
     }
-    // Half a file: a run that was killed while it wrote.
+    // Half a file is left after a run that was killed while it wrote.
     let json = results.to_json();
     fs::write(&file, json.split_at(json.len() / 2).0).unwrap();
     assert!(matches!(Results::read(&dir), Err(Error::Format(..))));
@@ -96,7 +96,7 @@ fn written_results_match_the_json_schema() {
     let (results, _) = example();
     let value: Value = serde_json::from_str(&results.to_json()).unwrap();
     assert_eq!(errors(&schema, &schema, &value, "$"), Vec::<String>::new());
-    // The schema is not one that lets everything through.
+    // The schema refuses wrong values.
     for (pointer, wrong) in [
         ("/schema", Value::from(2)),
         ("/seed", "x".into()),
@@ -114,7 +114,7 @@ fn written_results_match_the_json_schema() {
     assert_eq!(errors(&schema, &schema, &bad, "$").len(), 2);
 }
 
-/// The keywords of JSON Schema that our schema uses.
+/// Checks a value by a schema, with the keywords of JSON Schema that our schema uses, and returns the errors.
 fn errors(root: &Value, schema: &Value, value: &Value, at: &str) -> Vec<String> {
     if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
         let target = root.pointer(reference.trim_start_matches('#')).unwrap();
@@ -178,7 +178,7 @@ fn extra_figures_are_written_as_files_and_shown_in_the_page() {
     for part in ["A figure", "Said &lt;of&gt; it", "Side by side", "7 ms"] {
         assert!(page.contains(part), "{part}");
     }
-    // For a page and for a phone.
+    // The page has the figure for a wide page and for a phone.
     assert_eq!(page.matches("<svg").count(), 2);
     assert!(page.contains("href=\"figures/3a.csv\"") && dir.join("figures/3a.csv").exists());
     assert_eq!(Results::read_extras(&dir).unwrap().unwrap(), extras);
@@ -187,7 +187,6 @@ fn extra_figures_are_written_as_files_and_shown_in_the_page() {
     fs::remove_dir_all(dir).unwrap();
 }
 
-/// The reports that this repository keeps are those that this version draws.
 #[test]
 fn reports_in_the_repository_equal_the_drawing_of_this_version() {
     let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reproduce")];

@@ -1,4 +1,4 @@
-//! The three solvers find the same optimum, and the optimum keeps every constraint.
+//! Tests of the solvers: the three solvers find the same optimum, and the optimum keeps every constraint.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::panic)]
@@ -8,11 +8,11 @@ use sampling::{Costs, Entry, Error, LinkLimit, Plan, Problem, Server, Solver, Te
 
 /// A full mesh of servers of very unequal load, capacity and costs.
 fn meshes(most: usize) -> impl Strategy<Value = Problem> {
-    // The headroom goes from none to far too much. Loads cover four orders of magnitude, and some loads are zero.
+    // The headroom is between none and far too much. Loads cover four orders of magnitude, and some loads are zero.
     let server = (0.0..5.0_f64, prop_oneof![3 => -2.0..2.0_f64, 1 => Just(f64::NEG_INFINITY)]);
     let alike = (0.05..4.0_f64, 0.0..3.0_f64);
     let costs = prop_oneof![
-        // One α and one β for all servers, as in the paper; then an own α and β for each server.
+        // All servers have one α and one β, as in the paper, or each server has its own α and β.
         alike.clone().prop_map(|pair| vec![pair]),
         prop::collection::vec(alike, most),
     ];
@@ -62,7 +62,7 @@ proptest! {
             prop_assert!(apart <= 1e-9 * best, "{:?} {} {best}", other.solver, other.sampled());
         }
         prop_assert!(local.sampled() <= best * (1.0 + 1e-12));
-        // There is at most one flow more than there are servers on both sides.
+        // A plan has at most two flows for each server.
         prop_assert!(exact.flows.len() <= 2 * problem.servers().len());
     }
 }
@@ -122,7 +122,7 @@ proptest! {
     }
 }
 
-/// Two servers, computed by hand: the numbers of the derivation in `docs/sampling.md`.
+/// `docs/sampling.md` derives the same numbers by hand, for two servers.
 #[test]
 fn plans_match_the_worked_example_of_the_documentation() {
     let servers = [("busy", 1000.0), ("idle", 1000.0)]
@@ -201,7 +201,6 @@ fn a_tenant_with_more_weight_is_sampled_first() {
     }
 }
 
-/// A plan that violates a constraint is detected.
 #[test]
 fn plans_that_violate_a_constraint_are_detected() {
     let server = Server::new("s", 250.0, Costs { alpha: 1.5, beta: 0.5 });

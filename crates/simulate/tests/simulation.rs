@@ -1,4 +1,4 @@
-//! What the simulation finds, and what it must never find.
+//! Tests of the simulation of path choices, in comparison with the optimum.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used)]
@@ -67,7 +67,8 @@ fn old_labels_give_less_throughput_than_fresh_labels() {
 
 #[test]
 fn no_path_choice_exceeds_the_optimum() {
-    // Two links up for eight servers of a leaf: the program, not splitting, says what is possible.
+    // Each leaf has two uplinks for eight servers. So the linear program gives the optimum, and not the division of
+    // flows.
     let world = world("leafspine,4,2,8");
     let setting = setting(20, &[1, 2], 20.0);
     let most = yardstick(&world, &setting, 1_000).unwrap();

@@ -1,5 +1,5 @@
-//! A fluid model of the edge in virtual time: senders with wanted rates, classes with ceilings, receivers' links with
-//! queues, and agents that receive each other's messages a millisecond later.
+//! Tests of the rate control at the edge, in a fluid model with virtual time: senders with wanted rates, classes with
+//! ceilings, receivers' links with queues, and agents that receive each other's messages a millisecond later.
 
 use super::*;
 use proptest::prelude::*;
@@ -165,7 +165,7 @@ impl World {
         }
     }
 
-    /// The arrived rate of each flow over those milliseconds, in Mbit/s.
+    /// Runs the model for `ms` milliseconds, and returns the arrived rate of each flow in Mbit/s.
     fn measure(&mut self, ms: u64) -> Vec<f64> {
         let before: Vec<f64> = self.flows.iter().map(|flow| flow.arrived).collect();
         self.run(ms);
@@ -313,7 +313,8 @@ fn shares_recover_within_300_ms_after_a_clock_jump() {
     }
 }
 
-/// VNIC 2's agent sends this report at every millisecond.
+/// VNIC 2's agent sends the result of `report` every millisecond, for two seconds. Returns the flows' mean rates in the
+/// last second.
 fn with_liar(report: impl Fn(u64) -> (u64, Bandwidth)) -> (World, Vec<f64>) {
     let mut world = two(&[10, 10, 10], ALL, 0.0);
     world.agents[2].alive = false;

@@ -136,7 +136,7 @@ fn restore_after_a_commit_or_a_failed_step_returns_to_the_previous_plan() {
     station.step(Step::Commit(1)).unwrap();
     station.step(Step::Retire(1)).unwrap();
     let before = filters(&paper);
-    // A server drops the plan, whether the server has switched to the plan or not.
+    // The plan is dropped, both with and without a commit before.
     for is_committed in [true, false] {
         station.prepare(&plan(2, &[(2, None)], &[1])).unwrap();
         if is_committed {
@@ -179,7 +179,7 @@ fn no_filter_sends_to_a_server_that_is_cut_off() {
     assert!(station.is_sending());
     station.stop().unwrap();
     assert_eq!(filters(&paper).len(), 0);
-    // A plan that the station had prepared before also restores no filter.
+    // After the stop, a commit of the prepared plan installs no filter.
     station.step(Step::Commit(2)).unwrap();
     assert_eq!(filters(&paper).len(), 0);
 }

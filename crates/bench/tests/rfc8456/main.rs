@@ -1,6 +1,6 @@
-//! The controller benchmarks against a controller in this process with planted behaviour: each benchmark must find the
-//! planted number. The controller sleeps a planted time between the two events of the measurement. So a benchmark never
-//! measures less, however busy the machine is, but may measure more.
+//! Tests of the controller benchmarks with a controller in this process whose behaviour is planted: each benchmark must
+//! find the planted number. The controller sleeps a planted time between the two events of the measurement. So a
+//! benchmark never measures less, however busy the machine is, but may measure more.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
 
@@ -66,7 +66,7 @@ impl Bench {
         self.plan.run(&[test], &mut self.helpers, &mut |_| {}).unwrap()
     }
 
-    /// Asserts that every trial of every point has these figures, and that there are no findings.
+    /// Asserts that every trial of every point has the expected figures, and that no findings exist.
     #[track_caller]
     fn check(&mut self, test: &str, expected: &[(&str, Expect)]) {
         let verdict = self.run(test);
@@ -78,7 +78,7 @@ impl Bench {
         }
     }
 
-    /// Asserts that this is the only finding, and that there is no such figure.
+    /// Asserts that `code` is the only finding, and that the figure `figure` is missing.
     #[track_caller]
     fn check_finding(&mut self, test: &str, code: &str, figure: &str) {
         let verdict = self.run(test);
@@ -128,7 +128,8 @@ impl Northbound for PlantedNorthbound {
 fn discovery_time_includes_the_configured_delay_of_the_controller() {
     let plan = Plan { discovery: 120 * MS, ..Plan::discovering(3) };
     let mut bench = Bench::new("leafspine,2,1", plan).with_northbound();
-    // One probe first, then one probe out of each of 2 + 2 + 3 ports; the last probes may not be needed any more.
+    // The controller sends one probe first, and then one probe from each of 2 + 2 + 3 ports. The last probes may not be
+    // necessary.
     let expected = [
         ("discovery_ms", AtLeast(120.0)),
         ("discovery_messages", AtLeast(5.0)),
@@ -246,7 +247,7 @@ fn table_capacity_counts_rules_until_the_controller_adds_no_more() {
     );
 }
 
-/// Ends one planted controller, and lets the other controller take over some time later.
+/// Ends the active controller, and lets the standby controller take over after the time `after`.
 struct Pair {
     active: Arc<Brain>,
     standby: Arc<Brain>,
@@ -347,7 +348,7 @@ fn benchmarks_are_measured_with_and_without_exceptions_and_attacks() {
     {
         let verdict = bench.run(test);
         let points = &verdict.results.points;
-        // Three points for each measurable benchmark; one point for a benchmark that this controller does not support.
+        // A measurable benchmark has three points. A benchmark that this controller does not support has one point.
         for (of, count, figure) in [
             ("reactive-path-time", 3, Some("path_ms")),
             ("reactive-path-rate", 3, Some("paths_per_s")),
@@ -385,8 +386,9 @@ fn a_controller_that_never_completes_the_handshake_is_reported() {
 #[test]
 fn a_flood_that_multiplies_in_a_loop_ends_the_test_with_an_error() {
     let mut bench = Bench::new("ring,3", Plan { forwards: Forwards::Floods, ..Plan::learning() });
-    // Two million messages are given up. A busy machine takes a minute for so many. A trial also ends when the controller is silent
-    // for 100 ms, which a busy machine may cause: then the next trial has as many messages.
+    // The test ends with an error after two million messages. This may take a minute on a busy machine. A trial also
+    // ends when the controller is silent for 100 ms, which can happen on a busy machine. Then the next trial has as
+    // many messages.
     bench.plan.limit_ms = 300_000;
     bench.plan.trials = 100;
     let test: Test = "reactive-path-time".parse().unwrap();

@@ -70,7 +70,7 @@ fn a_link_is_up_when_probed_and_down_after_its_lifetime() {
     assert_eq!(world.run(0, 10), [UP(1, 1, 2, 1), UP(2, 2, 3, 1)]);
     assert_eq!(world.discovery.peer(port(2, 1)), Some(port(1, 1)));
 
-    // No switch notices that a wire is cut. After the lifetime this link is down, and the other link stays.
+    // No switch notices that a wire is cut. After the lifetime this link is down, and the other link stays up.
     world.wires.remove(0);
     assert_eq!(world.run(11, 20), [DOWN(1, 1, 2, 1)]);
     assert_eq!(world.discovery.peer(port(2, 1)), None);
@@ -246,7 +246,8 @@ fn a_host_probe_forwarded_by_a_tenant_does_not_hide_a_link() {
             }
             probes.sort_by_key(|probe| (probe.port == host) != is_first);
             for Probe { port, frame } in probes {
-                // A tenant's rule forwards the host's probe to the port where it would do harm.
+                // The wire connects a and b. A tenant's rule forwards the host's probe to b, where the probe could hide
+                // the link.
                 let far = if port == b { a } else { b };
                 if let Ok(Some(event)) = discovery.handle_frame(far, &frame, now) {
                     events.push(event);

@@ -11,7 +11,7 @@ const PATH: Path = Path {
     ip_dst: 0x0a00_0002,
 };
 
-/// An edit of a frame built one way must give the frame built the other way, checksums included.
+/// Checks that an edit of a frame gives the expected frame, with the right checksums.
 fn check(name: &str, mut frame: Vec<u8>, edit: impl Fn(&mut Vec<u8>), expected: Vec<u8>) {
     edit(&mut frame);
     assert_eq!(frame, expected, "{name}");
@@ -177,7 +177,7 @@ fn push_mpls_takes_the_ip_ttl_and_copy_ttl_in_sets_the_ip_ttl() {
 
 #[test]
 fn ipv6_and_sctp_checksums_are_rewritten() {
-    // Neighbour solicitation with a source link-layer option, checksum computed here.
+    // The frame is a neighbour solicitation with a source link-layer option. The test computes the checksum itself.
     let (source, target) = ([0xfe; 16], [0xfd; 16]);
     let mut icmp = vec![135, 0, 0, 0, 0, 0, 0, 0];
     icmp.extend_from_slice(&target);

@@ -148,8 +148,7 @@ fn a_drawing_is_written_to_json_and_read_back_without_change() {
     }
 }
 
-/// Checks that every tag is closed in its order, and that no number is missing, on a wide page and
-/// on a phone.
+/// Checks, on a wide page and on a phone, that all tags are closed in the right order and all numbers are finite.
 fn check(drawing: &Drawing) {
     for width in [WIDE, NARROW] {
         let svg = drawing.svg_in(width, &palette_of([drawing]));

@@ -1,4 +1,4 @@
-//! Tests the content and the order of a page, and that the page fetches and runs nothing.
+//! Tests of the content and the order of a page, and that the page fetches and runs nothing.
 
 use super::*;
 use crate::environment::Environment;
@@ -45,7 +45,7 @@ fn the_page_has_its_parts_in_order_and_no_external_resources() {
         .map(|part| page.find(part).unwrap_or_else(|| panic!("{part} is missing")))
         .collect();
     assert!(places.is_sorted(), "{places:?}");
-    // The page has five figures, each for a page and for a phone.
+    // The page has five figures, each for a wide page and for a phone.
     assert_eq!(page.matches("<svg").count(), 10);
     assert!(page.contains("name=\"viewport\"") && page.contains("prefers-color-scheme:dark"));
     for part in ["src=", "<script", "@import", "url(", "<i>weir", "href=\"http", "href=\"/"] {

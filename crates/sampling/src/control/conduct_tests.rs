@@ -1,9 +1,9 @@
-//! The loop in virtual time, with servers that are numbers.
+//! Tests of the control loop in virtual time, with simulated servers.
 
 use super::*;
 use crate::control::capacity::{CpuModel, PassiveSearch};
 
-/// Three servers with a capacity of 1000 each. Each server's traffic goes to none of the other servers.
+/// Three servers with a capacity of 1000 each. No server sends traffic to another server.
 struct World {
     conduct: Conduct,
     now: Duration,
@@ -88,11 +88,11 @@ fn a_plan_is_enacted_after_reports_of_every_server_and_again_on_change() {
     assert_eq!(world.epoch(), 1);
     assert!(world.flows().contains(&(0, 1)), "{:?}", world.flows());
     let Some(Event::Planned { sampled, alone, total, .. }) = world.events.first() else { panic!() };
-    // 133.3 alone; 200 / 0.5 = 400 mirrored.
+    // Server 0 has room for 133.3 local samples, or for 200 / 0.5 = 400 mirrored samples.
     assert!((sampled - 600.0).abs() < 1e-6 && (alone - 200.0 - 400.0 / 3.0).abs() < 1e-6);
     assert_eq!(*total, 1000.0);
-    // A change of a tenth is no reason for a plan. A larger change is a reason, but not sooner than `least`. The end of
-    // the interval is a reason if the new plan differs.
+    // A small change is no reason for a plan. A larger change is a reason, but not sooner than `least`. The end of the
+    // interval is a reason if the new plan differs.
     world.report([805.0, 100.0, 100.0]);
     assert_eq!(world.epoch(), 1);
     world.pass(1);
@@ -136,7 +136,7 @@ fn a_disappeared_server_is_cut_off_before_a_plan_without_the_server() {
     assert_eq!(world.epoch(), 2);
     assert!(world.flows().iter().all(|(from, to)| *from != 1 && *to != 1), "{:?}", world.flows());
     assert!(world.flows().contains(&(0, 2)));
-    // The late report of the server that has vanished is ignored.
+    // The late report of the disappeared server is ignored.
     world.report([800.0, 100.0, 100.0]);
     assert_eq!(world.epoch(), 2);
 }
@@ -224,8 +224,9 @@ fn each_capacity_estimator_receives_its_observations() {
 /// The true values of the servers: idle share, share of the CPU per packet per second, α, β.
 const TRUTH: (f64, f64, f64, f64) = (0.2, 5e-5, 1.2, 0.3);
 
-/// A loop that believes these costs, over three servers whose CPU use follows [`TRUTH`], reporting every second.
-/// Returns how busy each server was in each second, how often costs changed, and how much was sampled at the end.
+/// A control loop starts with the costs `believed`. The CPU use of its three servers follows [`TRUTH`], and the servers
+/// report every second. Returns the CPU use of each server in each second, the number of changes of costs, and the
+/// sampled rate at the end.
 fn learn(believed: Costs, seconds: u64) -> (Vec<[f64; 3]>, usize, f64) {
     let own = [9000.0, 5000.0, 5000.0];
     let (idle, forward, alpha, beta) = TRUTH;

@@ -1,4 +1,4 @@
-//! Costs that are learnt from computed intervals with noise.
+//! Tests of costs that are learned from computed intervals with noise.
 
 use super::*;
 use fastrand::Rng;
@@ -41,7 +41,7 @@ fn work(forwarded: f64, local: f64, mirrored: f64, imported: f64) -> Work {
     Work { forwarded, local, mirrored, imported, is_disturbed: false }
 }
 
-/// Feeds a course of work over and over.
+/// Feeds the intervals of `course`, `times` times.
 fn feed(model: &mut CostModel, truth: Truth, course: &[Work], times: usize, noise: &mut Noise) {
     for at in course.iter().cycle().take(course.len() * times) {
         model.handle(*at, (truth.busy(*at) + noise.draw()).max(0.0));
@@ -129,7 +129,8 @@ fn a_constant_load_for_hours_does_not_change_learned_costs() {
 #[test]
 fn a_server_with_constant_load_is_filled_and_not_overloaded() {
     // The model then does not know which part of the CPU use is idle use and which part is forwarding. The model knows
-    // what sampling adds. Every ten intervals the server samples as much as the model expects to fit, as with plans.
+    // the CPU use of sampling. Every ten intervals the server samples as much as the model expects to fit, as with
+    // plans.
     for (alpha, beta) in [(1.2, 0.3), (6.0, 1.5), (0.24, 0.06), (1.54, 0.46)] {
         for seed in [9, 99, 999, 9999] {
             let what = format!("from {alpha}, {seed}");

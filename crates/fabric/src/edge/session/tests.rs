@@ -22,7 +22,7 @@ fn to_b(from: &mut Sessions, bytes: u64) -> Vec<u8> {
     from.seal(AgentId::of("b"), &report(bytes)).unwrap()
 }
 
-/// One datagram without a valid token, and the hello in reply.
+/// Agent a sends one datagram without a valid token, and b replies with a hello.
 fn meet(a: &mut Sessions, b: &mut Sessions, now: Instant) {
     assert_eq!(b.open(&to_b(a, 0)), Err(Refused::Unplaced));
     let (to, hello) = b.poll_hello(now).unwrap();
@@ -62,14 +62,14 @@ fn every_sealed_message_is_opened_unchanged() {
     assert_eq!(a.seal(AgentId::of("c"), &report(0)), None);
 }
 
-/// The format that docs/agent.md and this folder's first page describe, byte by byte.
+/// docs/agent.md and the module page of this folder describe the format byte by byte.
 #[test]
 fn the_datagram_format_has_the_documented_bytes() {
     let mut a = agent("a", 0x1122_3344_5566_7788, "b");
     let datagram = to_b(&mut a, 0x0102);
     let hex: alloc::string::String =
         datagram.iter().map(|byte| alloc::format!("{byte:02x}")).collect();
-    // The numbers of "a" and "b" and the hash: worked out apart, in Python.
+    // The numbers of "a" and "b" and the hash were computed separately, in Python.
     let expected =
         "57454952 01 01 0001 96c20860cd93a249 efae8b44dcd72ae4 1122334455667788 0000000000000000
         0000000000000001 020000000001 020000000002 0000000000000102 ffffffffffffffff
@@ -105,7 +105,7 @@ fn each_datagram_is_accepted_only_once_in_any_order() {
     let outcomes: Vec<bool> = sent.iter().map(|one| taken(&mut b, one)).collect();
     assert!(outcomes.iter().all(|taken| *taken));
     assert!(sent.iter().all(|one| b.open(one) == Err(Refused::Repeated)));
-    // The number is so low that the receiver does not know any more whether it was received.
+    // The number of the datagram is so low that the receiver no longer knows whether it received this number.
     let late = to_b(&mut a, 0);
     (0..WINDOW).for_each(|number| assert!(taken(&mut b, &to_b(&mut a, number))));
     assert_eq!(b.open(&late), Err(Refused::Repeated));
@@ -127,7 +127,7 @@ fn datagrams_from_before_a_restart_are_refused() {
     assert_eq!(b.open(&first), Err(Refused::Unplaced));
     assert!(taken(&mut b, &to_b(&mut again, 4)), "an attempt changes nothing");
 
-    // The receiver restarts: it gave none of these tokens.
+    // The receiver restarts: its new life gave none of these tokens.
     let recorded = to_b(&mut again, 5);
     let mut b = agent("b", 22, "a");
     assert_eq!(b.open(&recorded), Err(Refused::Unplaced));
@@ -135,7 +135,7 @@ fn datagrams_from_before_a_restart_are_refused() {
     assert_eq!(again.open(&hello), Ok(None));
     assert_eq!(again.open(&hello), Err(Refused::Repeated));
     assert!(taken(&mut b, &to_b(&mut again, 6)));
-    // A hello to an earlier life of the same agent.
+    // A new life of the agent refuses the hello to an earlier life.
     assert_eq!(agent("a", 33, "b").open(&hello), Err(Refused::Repeated));
 }
 

@@ -57,7 +57,7 @@ fn changes_are_reported_and_links_keep_their_ids() {
     let forth = network.link_from(port("1.2")).unwrap();
     assert_eq!(network.link_from(port("2.1")), Ok(forth.reverse()));
 
-    // One end goes down, then both, then one comes up: the wire is up when both ends are up.
+    // First one port is down, then both ports, then one port again. The wire is up only when both ports are up.
     assert_eq!(network.set_port_up(port("1.2"), false), Ok(vec![forth, forth.reverse()]));
     assert_eq!(network.set_port_up(port("2.1"), false), Ok(vec![]));
     assert_eq!(network.set_port_up(port("1.2"), true), Ok(vec![]));
@@ -65,7 +65,7 @@ fn changes_are_reported_and_links_keep_their_ids() {
     assert_eq!(network.set_port_up(port("2.1"), true), Ok(vec![forth, forth.reverse()]));
     assert_eq!(up(&network), WHOLE);
 
-    // The wire is unplugged and plugged in from the other end.
+    // The wire is removed, and connected again with its ends swapped.
     assert_eq!(network.unplug(port("2.1")), Ok(vec![forth, forth.reverse()]));
     assert_eq!(network.find_link(forth), Err(Error::UnknownLink(forth)));
     let (back, changed) =
