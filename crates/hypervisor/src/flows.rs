@@ -470,7 +470,7 @@ mod tests {
             for n in 0..20 {
                 assert_eq!(Flow::from_bytes(&bytes[..n], format, |_| Some(Match::ANY)), None);
             }
-            // Entries were once stored without a version.
+            // Older entries in the store have `FORMAT` in the first byte instead of the version.
             bytes[0] = FORMAT;
             assert_eq!(Flow::from_bytes(&bytes, format, parse).as_ref(), Some(&before));
         }

@@ -132,7 +132,7 @@ impl Outbox {
 mod tests {
     use super::*;
 
-    /// A message of this length, its xid as given.
+    /// A message with this xid and this length.
     fn message(xid: u32, length: u16) -> Vec<u8> {
         let mut bytes = alloc::vec![1, 2];
         bytes.extend_from_slice(&length.to_be_bytes());
@@ -155,7 +155,8 @@ mod tests {
                 got.extend_from_slice(&outbox.as_slice()[..n]);
                 outbox.consume(n);
             }
-            // From time to time; so some messages are taken before they are counted, and some afterwards.
+            // The test counts only from time to time. So the outbox consumes some messages before it counts them, and
+            // other messages after it has counted them.
             if i % 4_001 == 0 {
                 let counted = outbox.messages();
                 assert_eq!(

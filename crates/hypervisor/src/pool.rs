@@ -75,7 +75,7 @@ mod tests {
     use super::*;
     use alloc::vec::Vec;
 
-    /// What a switch gets that takes as much as it can, byte by byte.
+    /// The most bytes that a switch gets if it takes one byte after another until the pool refuses.
     fn most(taken: &mut Taken) -> usize {
         (0..).take_while(|bytes| taken.set(*bytes)).last().unwrap()
     }

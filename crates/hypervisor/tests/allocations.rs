@@ -1,10 +1,10 @@
-//! What the core allocates: nothing on the forwarding path (PACKET_IN and PACKET_OUT through a warm core), and a bounded number of
-//! bytes for each entry that one request changes.
+//! Tests of the memory that the core allocates. PACKET_INs and PACKET_OUTs through a warm core allocate nothing. A
+//! request that changes entries allocates a bounded number of bytes for each entry.
 //!
-//! A binary of its own, because its allocator counts. The allocator counts each thread by itself: the test harness has threads
-//! that allocate when they like.
+//! These tests have a test program of their own, because its allocator counts allocations. The allocator counts each
+//! thread separately, because threads of the test harness allocate at any time.
 
-// In a test a panic is the finding.
+// A test reports a failure with a panic.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[path = "behaviour/support/mod.rs"]
@@ -44,14 +44,16 @@ fn packets_through_a_warm_core_allocate_no_memory() {
     }
 }
 
-/// One tenant adds entries, modifies all of them by one request, then deletes all. While that is done each entry is kept as it was,
-/// and a modified one is made before any is put in its place: all of them share their matches and actions.
+/// One tenant adds entries, modifies all of them with one request, and then deletes all of them with one request.
+/// During a request Weir keeps the state of each entry before the request. Weir makes all modified entries before it
+/// replaces the first entry. The entries share their matches and actions, so each entry needs few bytes.
 #[test]
 fn a_change_of_all_entries_uses_few_bytes_per_entry() {
     const ENTRIES: u32 = 5_000;
-    // Bytes for each entry: as it stands, and the most while all are modified, and deleted. An entry of a network on 1.0 is two
-    // rules; what is known of each rule on the switch (`south::installed`) takes some 70 bytes of that. Each figure leaves room for
-    // 35 bytes more as it stands: the table of requests in flight has 256 places of 680 bytes or, by chance of its hashes, 512.
+    // The bounds are bytes per entry: for an installed entry, the maximum while all entries are modified, and the
+    // maximum while all entries are deleted. An entry of a network on 1.0 is two rules. The record of each rule on the
+    // switch (`south::installed`) takes some 70 of these bytes. Each bound for an installed entry leaves room for 35
+    // more bytes: the table of requests in flight has 256 places of 680 bytes or, depending on its hashes, 512 places.
     let bounds = [[990, 1_000, 350], [1_510, 2_620, 700], [1_010, 500, 250], [1_040, 1_020, 350]];
     let modes = support::VERSIONS
         .into_iter()

@@ -232,7 +232,8 @@ mod tests {
         let mut rr = line(&[1, 1]);
         rr.activate(0);
         assert_eq!(order(&mut rr, 4), [0; 4]);
-        // Two of four units were tenant 1's share, and tenant 1 had one unit from the beginning.
+        // Tenant 1's share of the four units is two units, and each tenant begins with a credit of one unit. So tenant
+        // 1 is served three times before tenant 0.
         rr.activate(1);
         assert_eq!(order(&mut rr, 7), [1, 1, 1, 0, 1, 0, 1]);
     }
@@ -261,8 +262,8 @@ mod tests {
 
     #[test]
     fn a_tenant_gains_no_service_by_becoming_idle_and_active_again() {
-        // Tenants 1 to 3 become idle after some messages, and return after some messages of others; tenant 0 always has
-        // more.
+        // Tenants 1 to 3 become idle after `sends` messages, and active again after `waits` messages of other tenants.
+        // Tenant 0 is always active.
         for (sends, waits) in [(1, 0), (1, 1), (1, 2), (2, 1), (3, 5), (8, 8), (1, 7), (20, 3)] {
             let mut rr = line(&[1, 1, 1, 1]);
             rr.activate(0);

@@ -307,7 +307,7 @@ mod tests {
         check(1_000, &[(1, MOST)], &[1_000]);
         check(1_000, &[(1, MOST), (1, MOST)], &[500, 500]);
         check(1_000, &[(3, MOST), (1, MOST)], &[750, 250]);
-        // A tenant without a part of the switch has no share.
+        // Weight 0 means that the tenant has no part of the switch. The tenant gets no share.
         check(1_000, &[(0, MOST), (1, MOST)], &[0, 1_000]);
         check(1_000, &[(1, 100), (1, MOST), (1, MOST)], &[100, 450, 450]);
         check(1_000, &[(1, MOST), (2, 0), (1, MOST)], &[500, 0, 500]);

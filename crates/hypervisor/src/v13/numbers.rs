@@ -268,7 +268,7 @@ pub(crate) fn meters_held(entries: &[u8]) -> impl Iterator<Item = (u32, Vec<u8>)
 mod tests {
     use super::*;
 
-    /// The variant's ingress port, whose number on the switch is 5, and its tag state.
+    /// The ingress port and the tag state of a variant. The number of the port on the switch is 5.
     type Sort = (Option<u32>, TagState);
 
     fn variant((port, tag): Sort) -> Variant {

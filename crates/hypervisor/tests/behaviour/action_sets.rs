@@ -1,7 +1,7 @@
 //! Tests of action sets in tenants' networks, also of sets that several tables merge.
 //!
 //! A set that may be merged with another set can send to groups and to the controller, but not to a port: Weir must
-//! know the egress port where the set is written. `networks` has the property with random action sets. `groups_agree`
+//! know the egress port where the set is written. The file `courses` tests random action sets. The file `groups_agree`
 //! tests egress groups when the switch refuses requests.
 
 use crate::support::hairpin::{BLUE, all_same, testbed};
@@ -11,8 +11,9 @@ use crate::support::*;
 use emulate::Fault;
 use openflow::v13::{MultipartReply, MultipartReplyBody};
 
-/// Three tables write actions into the set, in turn. The switch forwards and reports as the tenant's own switch does. A
-/// group comes before an output, whichever of them is written first.
+/// Three tables write actions into the set, one after another. The tenant sees the same packets and statistics as on a
+/// dedicated switch. If the set has a group and an output, the switch executes only the group, whichever is written
+/// first.
 #[test]
 fn merged_action_sets_forward_as_on_a_dedicated_switch() {
     let sets = [
@@ -38,7 +39,7 @@ fn merged_action_sets_forward_as_on_a_dedicated_switch() {
             format!("flow add prio=5 match=ip table=1 actions={second};goto=2"),
             format!("flow add prio=5 match=ip table=2 actions={third}"),
         ];
-        // In whichever order they come.
+        // The controller adds the entries of the three tables in different orders.
         let last = (first.len() + second.len()) % 3;
         words[2..].rotate_left(last);
         words.iter().for_each(|words| both_say(&mut testbed, BLUE, 1, words));
@@ -53,7 +54,8 @@ fn merged_action_sets_forward_as_on_a_dedicated_switch() {
     }
 }
 
-/// Weir must know the egress port where a set is written. The request is refused also while the port is closed.
+/// Weir must know the egress port where a set is written. Weir also refuses the request while the configuration of the
+/// port has PORT_DOWN or NO_FWD.
 #[test]
 fn output_is_refused_in_action_sets_that_may_be_merged() {
     let mut plans = two_networks();
@@ -94,8 +96,7 @@ fn output_is_refused_in_action_sets_that_may_be_merged() {
     }
 }
 
-/// The metadata has exactly the lower 32 bits that the tenant writes, also where the tenant names more bits than its
-/// mask has.
+/// The tenant writes and matches the lower 32 bits of the metadata. Bits of the value outside the mask are not written.
 #[test]
 fn later_tables_match_the_metadata_that_the_tenant_has_written() {
     for first in ["write=group:1", "write=controller", "clear", "clear;write=group:1"] {
@@ -104,7 +105,7 @@ fn later_tables_match_the_metadata_that_the_tenant_has_written() {
             for words in [
                 "group add id=1 type=all buckets=output:11|output:1",
                 &format!("flow add prio=5 match=ip actions={first}{metadata};goto=1"),
-                // Without a mask it is the same: all else is 0 to the tenant.
+                // A match without a mask works too, because the tenant sees all other bits of the metadata as 0.
                 "flow add prio=5 match=metadata=0x5 table=1 \
                  actions=controller;write=group:1,mod_dl_src:02.00.00.00.00.55;goto=2",
                 "flow add prio=4 match=metadata=0x4/0x4 table=1 actions=write=group:1;goto=2",
@@ -165,7 +166,7 @@ fn action_sets_with_unknown_ports_or_groups_are_refused() {
         ("write=output:10", 1, "UNSUP_INST"),
         ("write=output:10;goto=1", 0, "UNSUP_INST"),
         ("clear;write=output:10;goto=2", 1, "UNSUP_INST"),
-        // What another takes the place of is the tenant's as well.
+        // Weir also checks an output that another action of the set replaces.
         ("write=output:77,output:10", 0, "BAD_OUT_PORT"),
         ("write=output:77,output:10;goto=1", 0, "BAD_OUT_PORT"),
         ("write=output:77;goto=1", 0, "BAD_OUT_PORT"),
@@ -179,7 +180,7 @@ fn action_sets_with_unknown_ports_or_groups_are_refused() {
             "" => assert_eq!(received, "", "{words}"),
             code => assert!(received.contains(code), "{words}: {received}"),
         }
-        // Statistics have the actions of the tenant's request.
+        // Flow statistics report the actions of the tenant's request.
         if expected.is_empty() {
             let flows = testbed.say(0, 1, "stats flow").join("");
             assert!(flows.contains("write="), "{words}: {flows}");
@@ -187,7 +188,7 @@ fn action_sets_with_unknown_ports_or_groups_are_refused() {
     }
 }
 
-/// The switch refuses one of the messages: the egress group's, or that of an instance of the egress group or of the
+/// The switch refuses one GROUP_MOD of the change. It is for an instance of the egress group or for an instance of the
 /// group.
 #[test]
 fn a_group_and_its_egress_group_are_refused_with_one_error() {
@@ -244,7 +245,8 @@ fn a_tenant_can_neither_see_nor_change_egress_groups() {
     );
 }
 
-/// An action list would be carried out before the metadata is written.
+/// The switch executes an action set after it writes the metadata, so the PACKET_IN has the metadata. The switch
+/// executes an action list before it writes the metadata, so the last PACKET_IN has no metadata.
 #[test]
 fn a_packet_in_of_an_action_set_has_the_metadata_that_the_entry_writes() {
     testbed().play(
@@ -263,7 +265,8 @@ fn a_packet_in_of_an_action_set_has_the_metadata_that_the_entry_writes() {
     );
 }
 
-/// Open vSwitch does the actions of the set, and its PACKET_IN does not name the entry.
+/// The packet matches no entry of table 1. Like Open vSwitch, the switch then executes the action set, and its
+/// PACKET_IN does not name the entry.
 #[test]
 fn an_action_set_that_runs_on_a_table_miss_sends_a_packet_in() {
     let make = Make { runs_sets: true, ..Make::default() };

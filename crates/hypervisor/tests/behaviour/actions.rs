@@ -3,9 +3,10 @@
 
 use crate::support::*;
 
-/// red's space is cut out in every field that 1.0 can rewrite, one entry for each.
+/// Flowspaces of red, one or two for each field that 1.0 can rewrite, with a rewrite that stays inside the flowspace
+/// and a rewrite that leaves it.
 const NARROW: &[(&str, &str, &str)] = &[
-    // field of the space, rewrite that stays, rewrite that leaves
+    // flowspace, rewrite that stays inside, rewrite that leaves
     ("dl_src=02:00:00:00:00:01", "mod_dl_src:02.00.00.00.00.01", "mod_dl_src:02.00.00.00.00.02"),
     ("dl_dst=02:00:00:00:00:01", "mod_dl_dst:02.00.00.00.00.01", "mod_dl_dst:02.00.00.00.00.02"),
     ("dl_vlan=5", "mod_vlan_vid:5", "mod_vlan_vid:6"),
@@ -37,7 +38,8 @@ fn each_rewrite_is_allowed_inside_the_flowspace_and_refused_outside() {
 
 #[test]
 fn the_flowspace_check_uses_the_packet_headers_at_the_output() {
-    // On 1.3 what is applied lasts to the next table, so a list has to end inside too.
+    // On 1.3, a rewrite in an action list also applies in the next table. So the packet must also be inside the
+    // flowspace at the end of the list.
     both("red: ip,nw_src=10.1.0.0/16", "
         red> 1 flow add match=ip,nw_src=10.1.0.1 actions=output:2,mod_nw_src:10.2.0.1
         [1.3] red< 1 ERROR OFPBAC_EPERM of type 14 xid 1
@@ -51,7 +53,8 @@ fn the_flowspace_check_uses_the_packet_headers_at_the_output() {
     ");
 }
 
-/// The bytes behind a shim header become a VLAN tag if the shim is removed and the Ethernet type becomes that of a tag.
+/// POP_MPLS removes the MPLS header. If its argument is the Ethernet type of a VLAN tag, the bytes after the MPLS
+/// header become a VLAN tag.
 #[test]
 fn actions_that_produce_a_vlan_tag_outside_the_flowspace_are_refused() {
     for tag in ["8100", "88a8"] {
@@ -73,7 +76,7 @@ fn actions_that_produce_a_vlan_tag_outside_the_flowspace_are_refused() {
             );
         }
     }
-    // Nor to a VLAN that nobody uses: VLAN tags distinguish the links.
+    // If VLAN tags identify links, the actions are also refused when no other tenant uses the VLAN.
     let mut setup = Setup::new(Version::V1_3, "red: any");
     setup.policy.tags = Some(2000..=3999);
     let mut world = World::new(setup);
@@ -142,7 +145,7 @@ fn outputs_other_than_to_ports_of_the_slice_are_refused() {
             count= 0
         ",
                 if action == "table" {
-                    // A PACKET_OUT may go through the tables; on 1.0 a miss causes a PACKET_IN.
+                    // A PACKET_OUT may output to TABLE. On 1.0, the table miss causes a PACKET_IN.
                     "[1.0] red< PACKET_IN 1 NO_MATCH 10.0.0.1>10.0.0.2".to_owned()
                 } else {
                     format!("red< 2 ERROR {code} of type 13 xid 2")

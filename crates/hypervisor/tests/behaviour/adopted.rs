@@ -22,7 +22,8 @@ fn world(version: Version) -> World {
     World::new(Setup { settings: settings(false), ..Setup::new(version, PORTS) })
 }
 
-/// The store is lost, and a Weir with an empty store adopts the rules. Weir asks the switch and sends no rule.
+/// Starts another Weir with an empty store, which adopts the rules. Asserts that Weir sends requests to the switch, but
+/// no FLOW_MOD.
 fn lose_store(world: &mut World) {
     world.south.clear();
     world.another_weir(settings(true), BTreeMap::new());
@@ -59,7 +60,7 @@ fn adopted_rules_become_entries_and_stay_unchanged() {
         assert_eq!(adopted(&world), [(4, 0)], "{version:?}");
         assert_eq!(world.switch_entries(), rules, "{version:?}: with their cookies");
         assert_eq!(world.packet(1, &packet("10.1.0.1>10.2.0.2")), [2], "{version:?}");
-        // What the store has is enough for later sessions, also without the word.
+        // Later sessions keep the rules from the new store, with and without the setting `adopts`.
         for adopts in [true, false] {
             let store = world.store.clone();
             world.another_weir(settings(adopts), store);
@@ -87,7 +88,7 @@ fn a_tenant_can_read_and_delete_its_adopted_entries() {
         play(&mut world, script);
         lose_store(&mut world);
         assert_eq!(adopted(&world), [(2, 0)], "{version:?}");
-        // One entry of two rules on 1.0; the first has counted a packet.
+        // On 1.0, the second entry is two rules on the switch. The first entry has counted one packet.
         play(
             &mut world,
             "
@@ -120,7 +121,7 @@ fn rules_that_cannot_be_adopted_stay_on_the_switch() {
             count += 1;
         }
         let rules = world.tenant_flows();
-        // Red has lost a port, and blue is gone.
+        // The new policy removes port 2 from red, and removes blue.
         world.expect_policy(policy("red: in_port=1"));
         world.another_weir(settings(true), BTreeMap::new());
         assert_eq!(adopted(&world), [(1, count)], "{version:?}");
@@ -129,7 +130,7 @@ fn rules_that_cannot_be_adopted_stay_on_the_switch() {
         assert!(world.events.contains(&left), "{version:?}: {:?}", world.events);
         assert_eq!(world.core.counters().others_entries, count as u64);
 
-        // What is left keeps its number, also in later sessions.
+        // In later sessions too, new entries do not get the numbers of rules that were not adopted.
         for adopts in [true, false] {
             let store = world.store.clone();
             world.another_weir(settings(adopts), store);
@@ -144,7 +145,7 @@ fn rules_that_cannot_be_adopted_stay_on_the_switch() {
         assert_eq!(numbers.len(), cookies.len(), "{version:?}: {cookies:?}");
         assert_eq!(world.tenant_flows().len(), rules.len() + 2, "{version:?}");
 
-        // Until the operator has it deleted.
+        // Rules that were not adopted are deleted when the operator has Weir take them over.
         let taking = Settings { takes_over: Some(settings(false).installation), ..settings(false) };
         let store = world.store.clone();
         world.another_weir(taking, store);

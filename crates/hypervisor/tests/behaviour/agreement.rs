@@ -1,12 +1,12 @@
 //! Tests that the virtual tables, the switch and the store agree when no message is in flight. Before, the switch has
-//! refused requests, entries have expired and connections have broken.
+//! refused requests and entries have expired. The check reconnects the switch, and Weir finds no difference.
 
 use crate::support::*;
 use emulate::Fault;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// On OpenFlow 1.0 a wide entry of red's is two rules on the switch.
+/// On OpenFlow 1.0, a wide entry of red is two rules on the switch.
 const RULES: &str = "
     red flows=4: ip,nw_src=10.1.0.0/16
     red: ip,nw_dst=10.1.0.0/16
@@ -60,7 +60,8 @@ fn an_entry_can_be_changed_after_one_of_its_two_rules_has_expired() {
     tables_agree(&mut world).unwrap();
 }
 
-/// The rules that a refused change left on the switch have other timeouts than the rules of the later change.
+/// The switch refuses some FLOW_MODs of entries with a timeout and of the same entries without a timeout. No rule with
+/// the timeouts of a refused entry stays on the switch.
 #[test]
 fn timeouts_of_a_refused_entry_do_not_stay_on_the_switch() {
     const SHORT: &str = "flow add match=ip prio=11 actions=output:1 idle=1 flags=rem";
@@ -74,7 +75,8 @@ fn timeouts_of_a_refused_entry_do_not_stay_on_the_switch() {
     ];
     for (version, course) in VERSIONS.into_iter().flat_map(|it| courses.map(|course| (it, course)))
     {
-        // Which of them are refused, and whether the switch has got to them yet.
+        // `first` and `every` determine which FLOW_MODs the switch refuses, and how many messages are in the switch's
+        // queue before them.
         for (first, every) in (0..8).flat_map(|first| [2, 3].map(|every| (first, every))) {
             let setup = Setup { per_second: Some(1_000), ..Setup::new(version, RULES) };
             let mut world = World::new(setup.in_batches(first + every as usize));
@@ -104,7 +106,8 @@ enum Step {
 fn step() -> impl Strategy<Value = Step> {
     let command =
         prop::sample::select(vec!["add", "modify", "modify_strict", "delete", "delete_strict"]);
-    // Few priorities: cut to the slice, two matches of one priority may become the same entry.
+    // There are few priorities, because two matches of one priority may become the same entry when Weir restricts them
+    // to the slice.
     let match_ = prop::sample::select(vec![
         ("", 10),
         ("ip", 10),

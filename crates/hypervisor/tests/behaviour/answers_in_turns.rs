@@ -1,5 +1,5 @@
 //! Tests of long statistics replies, which Weir builds in turns. One turn of the event loop does a bounded amount of
-//! work. The reply shows each entry once, and no change in part.
+//! work. The reply reports each entry once, and never a part of a change.
 
 use crate::support::*;
 use emulate::Fault;
@@ -7,7 +7,7 @@ use hypervisor::Instant;
 use proptest::prelude::*;
 
 const SPACES: &str = "quiet: ip,nw_src=10.1.0.0/16\nmany: ip,nw_src=10.2.0.0/16";
-/// The spaces of `many` overlap: a switch of 1.0 is asked twice for some rules.
+/// The flowspaces of `many` overlap, so Weir asks a switch on 1.0 twice for some rules.
 const TWICE: &str = "
     quiet: ip,nw_src=10.1.0.0/16
     many: ip,nw_src=10.2.0.0/16
@@ -22,7 +22,8 @@ const READ: usize = 4096;
 
 const WHAT: [&str; 3] = ["stats flow", "stats aggregate cookie=1 cookie_mask=1", "stats table"];
 
-/// `many` has its entries: those with an even number send to port 1, the others to port 2. The cookie of all is 1.
+/// A world in which `many` has added its entries. Entries with an even number output to port 1, entries with an odd
+/// number output to port 2. All entries have cookie 1.
 fn world(version: Version, text: &str) -> (World, Seat) {
     let mut setup = Setup { per_second: Some(50_000), ..Setup::new(version, text) };
     setup.settings.batch = BATCH;
@@ -56,7 +57,7 @@ fn say_at_once(world: &mut World, seat: Seat, xid: u32, words: &str) {
     world.core.handle_controller_message(index, &message, Instant(world.now));
 }
 
-/// Sends a request, and goes on until Weir is building the reply in turns.
+/// Sends a request, and runs turns until Weir builds the reply in turns.
 fn ask(world: &mut World, seat: Seat, words: &str) {
     say_at_once(world, seat, 7, words);
     for _ in 0..10_000 {
@@ -73,7 +74,7 @@ fn flows(world: &World) -> usize {
     world.core.tenants().nth(1).unwrap().flows
 }
 
-/// The numbers of the entries in an answer, in their order.
+/// The numbers of the entries in a reply, in the order of the reply.
 fn entries_in(heard: &[String]) -> Vec<u32> {
     let parts = heard.iter().filter(|it| it.starts_with("7 STATS flow"));
     let words = parts.flat_map(|it| it.split([' ', ',', ';']));
@@ -108,7 +109,7 @@ fn other_controllers_are_served_while_a_long_reply_is_built() {
             while world.core.is_turn_awaited() {
                 turns += 1;
                 world.controllers[quiet.0].outgoing.push_back(request(version, turns, "echo"));
-                // Another controller of the same tenant, too.
+                // Another controller of the same tenant also gets its reply.
                 say_at_once(&mut world, beside, turns, "stats desc");
                 let before = examined(&world);
                 next_turn(&mut world);
@@ -121,7 +122,7 @@ fn other_controllers_are_served_while_a_long_reply_is_built() {
                 heard.extend(more);
                 assert!(turns < 10_000);
             }
-            // Weir reads the rules, and reports the entries.
+            // Weir needs turns to read all rules, and more turns to report all entries.
             assert!(turns as usize >= 2 * ENTRIES / AT_ONCE, "{version:?} {words}: {turns}");
             assert!(is_of_all(words, &heard), "{version:?} {words}: {heard:?}");
         }
@@ -154,8 +155,8 @@ fn requests_after_a_statistics_request_are_done_after_the_whole_reply() {
     }
 }
 
-/// Several controllers send requests. Each controller gets its reply, and a change by one controller does not wait for
-/// all replies.
+/// Three controllers of a tenant ask for statistics, and one of them then deletes an entry. The deletion is done after
+/// the first reply. The queued replies are built later and do not have the entry.
 #[test]
 fn a_change_waits_for_the_current_long_reply_but_not_for_queued_replies() {
     for version in VERSIONS {
@@ -230,8 +231,8 @@ fn a_long_reply_is_dropped_when_its_controller_disconnects() {
     }
 }
 
-/// Events between the turns that are not requests: entries end, the tenant's share of the switch changes or is removed,
-/// the switch refuses a rule.
+/// Events between the turns: entries expire, the policy changes the tenant's flowspace, the policy removes the tenant,
+/// or the switch refuses a rule.
 const MEANWHILE: [&str; 5] = ["nothing", "time", "policy", "no policy", "refused"];
 
 proptest! {
@@ -245,7 +246,7 @@ proptest! {
     ) {
         let (mut world, many) = world(version, [SPACES, TWICE][batch % 2]);
         if meanwhile == "refused" {
-            // The refusal comes when the answer has begun.
+            // The switch refuses the rule after Weir has begun the reply.
             world.switch.switch_mut().plant(vec![Fault::RefuseOnce { nth: 1 }]);
             say_at_once(&mut world, many, 8, "flow add match=ip,nw_src=10.2.1.0 actions=output:1");
         }
@@ -286,7 +287,7 @@ proptest! {
         } else if !["time", "refused"].contains(&meanwhile) {
             prop_assert!(is_of_all(words, &answer), "{} {:?}", before, heard);
         }
-        // Weir handles the requests behind the answer.
+        // Weir handles requests after the reply.
         world.say(many, 30, "flow delete");
         world.say(many, 31, "barrier");
         world.advance(1_000_000_000);

@@ -36,7 +36,7 @@ fn wildcard_delete_across_tenants() {
 
 #[test]
 fn priority_shadowing() {
-    // On the switch red's highest priority must not stand before blue's lowest.
+    // Red's entry with the highest priority does not precede blue's entry with the lowest priority on the switch.
     both(
         ADDRESSES,
         "
@@ -46,7 +46,7 @@ fn priority_shadowing() {
         wire< 2
     ",
     );
-    // Nor where the flowspaces themselves overlap.
+    // The same is true if the flowspaces overlap.
     both(
         "
         red: ip @10
@@ -100,7 +100,7 @@ fn multipart_interleaving() {
             world.say(red, n, &format!("flow add match=ip,nw_src=10.1.0.{n} actions=output:1"));
             world.say(blue, n, &format!("flow add match=ip,nw_src=10.2.0.{n} actions=output:1"));
         }
-        // Both answers come in small parts, in turn.
+        // The switch sends both replies at the same time, in small parts.
         let pace = emulate::Fault::PaceStatistics { entries: 3, interval: 1_000_000 };
         world.switch.switch_mut().plant(vec![pace]);
         world.say(red, 5, "stats flow");
@@ -193,7 +193,7 @@ fn set_field_into_the_flowspace_of_another_tenant() {
 
 #[test]
 fn resubmit_and_other_vendor_actions_are_refused() {
-    // 0x2320 is Nicira's number, whose actions resubmit, learn and move registers.
+    // 0x2320 is the vendor id of Nicira. Its actions resubmit packets, learn entries and move registers.
     both(
         PORTS,
         "
@@ -223,7 +223,7 @@ fn port_mod_cannot_disable_ports_of_another_tenant() {
 
 #[test]
 fn generation_id_abuse() {
-    // One tenant's claims say nothing about another's.
+    // The generation ids of one tenant do not affect the roles of another tenant.
     play_on(
         Version::V1_3,
         PORTS,
@@ -240,7 +240,8 @@ fn generation_id_abuse() {
     );
 }
 
-/// A host changes each byte of a recorded link probe, or sends LLDP of its own: no tenant receives the frame.
+/// A host changes one byte of a recorded link probe, for each byte in turn, or sends LLDP of its own. No tenant
+/// receives the frame.
 #[test]
 fn lldp_forging() {
     let spaces = "
@@ -252,7 +253,8 @@ fn lldp_forging() {
         let (red, blue) = (world.connect("red"), world.connect("blue"));
         world.say(red, 1, "out actions=output:2 data=lldp");
         let probe = world.left[0].frame.clone();
-        // A host knows how a tag looks, and not the key: it names blue in a tag of red's.
+        // A host knows the format of red's tag, but not the key. For example, the host changes the tag so that it names
+        // blue.
         for at in 14..probe.len() {
             let mut forged = probe.clone();
             forged[at] ^= 1;
@@ -277,7 +279,8 @@ fn lldp_replay_and_port_probing() {
         let (red, blue) = (world.connect("red"), world.connect("blue"));
         world.say(red, 1, "out actions=output:2 data=lldp");
         let probe = world.left[0].frame.clone();
-        // Where red has no port it finds no link, and blue learns nothing of red.
+        // The host replays the probe at ports that are not red's. Red finds no link there, and blue does not receive
+        // the probe.
         world.packet(3, &probe);
         world.packet(4, &probe);
         assert_eq!((world.heard(red), world.heard(blue)), (vec![], vec![]));
@@ -289,7 +292,8 @@ fn lldp_replay_and_port_probing() {
     }
 }
 
-/// A host records one of Weir's own link probes, and its tenant sends the probe out of a port of another switch.
+/// A host records one of Weir's own link probes, and its tenant sends the recorded bytes in a PACKET_OUT. The data has
+/// additional headers, and the actions remove them.
 #[test]
 fn a_packet_out_that_produces_a_link_probe_of_weir_is_refused() {
     let probe = probe();
@@ -317,11 +321,12 @@ fn a_packet_out_that_produces_a_link_probe_of_weir_is_refused() {
                 assert_eq!((world.heard(red), world.left.len()), (vec![refused], 0), "{outer}");
             }
         }
-        // As it stands it gets red's tag, and is red's alone wherever it arrives.
+        // Without additional headers, Weir adds red's tag to the frame. So only red receives the frame, wherever it
+        // arrives.
         world.say(red, 9, &format!("out actions=output:2 data={}", hex("")));
         assert_eq!((world.heard(red), world.left.len()), (vec![], 1));
         assert!(world.left[0].frame.len() > probe.len());
-        // Probes of red's own may carry a tag.
+        // Red's own link probes may have a VLAN tag.
         let own: String = packet("lldp").iter().map(|byte| format!("{byte:02x}")).collect();
         let own = format!("hex:{}81000005{}", &own[..24], &own[24..]);
         world.say(red, 10, &format!("out actions=output:2 data={own}"));
@@ -355,10 +360,11 @@ fn table_overflow_inference() {
     );
 }
 
-/// A switch that reads only one VLAN tag takes such a packet for a packet that is not IP.
+/// A switch that reads only one VLAN tag does not find the IP header of a packet with two VLAN tags. So the switch
+/// takes the packet for a packet that is not IP.
 #[test]
 fn a_second_vlan_tag_does_not_bypass_the_flowspace_check() {
-    // 10.1.0.1 behind the tags 5 and 6.
+    // A packet from 10.1.0.1 with the VLAN tags 5 and 6.
     let frame = "hex:0200000000020200000000018100000581000006080045000014000000004011000\
                  00a0100010a090001";
     both(

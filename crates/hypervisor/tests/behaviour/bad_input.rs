@@ -27,18 +27,18 @@ fn a_controller_that_does_not_read_loses_packet_ins_and_is_not_read() {
             world.packet(3, &packet("10.0.0.1>10.0.0.2"));
         }
         let own_entries = |world: &World| world.core.tenants().next().unwrap().counters.overflowed;
-        // Without a table-miss entry on 1.0, misses are PACKET_INs all the same.
+        // Blue reads and gets all its PACKET_INs. Weir drops most PACKET_INs of red.
         assert_eq!(world.heard(blue).len(), 1_000);
         assert!(own_entries(&world) > 900);
         let index = world.controllers[red.0].index;
         let waiting = world.core.controller_outbox(index).unwrap().len();
         assert!(waiting < 5_000, "{waiting}");
-        // Nor is it read from while it does not read.
+        // Weir does not read from red while red does not read.
         for xid in 1..=50 {
             world.say(red, xid, "echo data=12345678");
         }
         assert_eq!(world.controllers[red.0].outgoing.len(), 50);
-        // When it reads again it gets its answers.
+        // When red reads again, red gets all its replies.
         world.controllers[red.0].reads = true;
         world.core.written(index, false);
         world.pump();
@@ -53,7 +53,7 @@ fn malformed_messages_get_errors_and_the_session_continues() {
     for v in VERSIONS {
         let byte = version(v);
         let bodies = [
-            // FLOW_MOD with nothing in it; PACKET_OUT whose actions are longer than it; a short STATS_REQUEST.
+            // A FLOW_MOD without a body, a PACKET_OUT whose length of actions is too large, and a short STATS_REQUEST.
             format!("{byte}0e000800000000"),
             format!("{byte}0d001800000000ffffffff0001fff000000000ffffffff00000000"),
             if v == Version::V1_0 { "0110000900000000ff" } else { "0412000900000000ff" }.to_owned(),
@@ -96,7 +96,7 @@ fn a_truncated_flow_mod_gets_an_error_or_installs_one_entry() {
         world.say(red, 10, "barrier");
         let heard = world.heard(red);
         let accepted = heard.len() == 1;
-        // A cut that leaves a whole message, without its instructions, is a message.
+        // If the cut removes exactly the instructions, the rest is a valid FLOW_MOD.
         assert!(accepted || heard[0].starts_with("9 ERROR"), "{cut}: {heard:?}");
         assert_eq!(world.tenant_flows().len(), usize::from(accepted), "{cut}: {heard:?}");
     }

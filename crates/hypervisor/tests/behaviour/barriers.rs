@@ -1,5 +1,5 @@
 //! Tests of barriers. Weir sends a BARRIER_REPLY to a tenant only when all its earlier requests are done and answered.
-//! Weir answers later requests only after this reply.
+//! Weir answers later requests, except ECHO_REQUESTs, only after this reply.
 
 use crate::support::hairpin::{hairpin_map, policy_on};
 use crate::support::*;
@@ -13,7 +13,7 @@ fn slow(version: Version) -> World {
     World::new(Setup { per_second: Some(1_000), ..Setup::new(version, "blue: any") })
 }
 
-/// Requests that Weir does or answers by itself, on both versions.
+/// Requests that Weir handles or answers by itself, on both versions.
 const BY_WEIR: &[&str] = &[
     "features",
     "get_config",
@@ -85,7 +85,8 @@ fn replies_about_groups_meters_and_ports_show_the_state_after_the_barrier() {
     assert_eq!(heard[1..], ["2 BARRIER_REPLY", "3 STATS group_desc"]);
 }
 
-/// Only requests that Weir answers by itself wait for the reply: the switch does the others in order.
+/// The switch handles FLOW_MODs, PACKET_OUTs and barriers in order, so Weir sends them without waiting for the reply to
+/// an earlier barrier. Weir also answers an ECHO_REQUEST at once.
 #[test]
 fn requests_for_the_switch_do_not_wait_for_a_barrier_reply() {
     for version in VERSIONS {
@@ -134,8 +135,8 @@ fn port_statistics_before_a_barrier_are_answered_before_the_barrier_reply() {
     }
 }
 
-/// A barrier has no body. The switch would refuse a longer one, and Weir would not know whether the earlier requests
-/// are done.
+/// A BARRIER_REQUEST has no body. The switch would refuse a BARRIER_REQUEST with a body, and Weir would not know
+/// whether the earlier requests are done.
 #[test]
 fn barrier_features_and_config_requests_with_a_body_are_refused() {
     for version in VERSIONS {
@@ -154,7 +155,7 @@ fn barrier_features_and_config_requests_with_a_body_are_refused() {
     }
 }
 
-/// The switch does not answer a barrier. Weir sends another barrier to learn what the first one would have shown.
+/// The switch does not answer a barrier. Weir sends another barrier to learn whether the earlier requests are done.
 #[test]
 fn an_unanswered_barrier_gets_an_error_and_does_not_block_later_requests() {
     for version in VERSIONS {
@@ -177,8 +178,8 @@ fn an_unanswered_barrier_gets_an_error_and_does_not_block_later_requests() {
     }
 }
 
-/// If the switch refuses a part of a change, Weir restores the state before the change. An earlier reply would show a
-/// wrong state.
+/// If the switch refuses a part of a change, Weir restores the state before the change. A barrier reply before the
+/// restoration would report a wrong state.
 #[test]
 fn a_refused_change_is_undone_before_the_barrier_reply() {
     let all = ["in_port", "output:10|output:11"];
@@ -218,7 +219,7 @@ fn a_refused_change_is_undone_before_the_barrier_reply() {
     }
 }
 
-/// The barrier is answered also beside another controller of the tenant whose changes are all refused.
+/// Another controller of the same tenant sends a new change after each refusal. The switch refuses all these changes.
 #[test]
 fn a_barrier_does_not_wait_for_refused_changes_of_another_controller() {
     let setup =

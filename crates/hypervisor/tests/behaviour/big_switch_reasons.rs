@@ -12,8 +12,8 @@ const RED: usize = 0;
 const PACKET: &str = "data=10.0.0.1>10.0.0.2";
 const FLOW_MOD: u8 = 14;
 
-/// Red sends this request, and Weir records exactly one refusal: the refusing side, the member, the reason and the
-/// text.
+/// Red sends this request, and Weir records exactly one refusal. The result is the side that refused, the member, the
+/// reason and the text.
 fn refused(testbed: &mut Testbed, words: &str) -> (RefusedBy, Option<u64>, Reason, String) {
     let version = testbed.version(1);
     let (before, at_members) = testbed.errors_counted(RED, 1);
@@ -52,7 +52,7 @@ fn a_refusal_by_weir_on_a_member_is_recorded_with_member_and_reason() {
     }
 }
 
-/// Only the store of one member has no room.
+/// Only the tenant's part of the store of member 2 is full.
 #[test]
 fn a_refusal_by_the_full_store_of_one_member_is_recorded_with_this_member() {
     let requests = [

@@ -1,5 +1,5 @@
-//! Tests of big switches: one virtual switch on several physical switches, its members. Counters, barriers, refusals
-//! and the ends of entries are those of one switch. `networks` has the property that a big switch forwards as one
+//! Tests of big switches: one virtual switch on several physical switches, its members. The tenant sees counters,
+//! barriers, refusals and expired entries as on one switch. The file `courses` tests that a big switch forwards as one
 //! switch.
 
 use crate::support::big_switches::{plans, say, testbed};
@@ -85,7 +85,7 @@ fn a_deleted_entry_gets_one_flow_removed_with_counters_of_all_members() {
 
 #[test]
 fn an_idle_timeout_expires_only_when_the_entry_is_idle_on_all_members() {
-    // One member has packets, the others have none: the entry lives on all.
+    // Only one member receives packets of the entry. The entry stays on all members.
     let packets = "
         wait 2
         red@2:3> 10.0.0.1>10.0.0.2 -> red@3:4
@@ -135,8 +135,8 @@ fn ports_of_a_lost_member_are_down_and_a_reconnected_member_gets_all_entries() {
     );
 }
 
-/// The member gets a group after all groups that the group sends to or watches, whatever their numbers are. Groups are
-/// deleted in the reverse order.
+/// If a group sends to another group or watches it, the member gets the other group first, whatever the group ids are.
+/// Weir deletes groups in the reverse order.
 #[test]
 fn a_reconnected_member_gets_groups_in_order_of_their_references() {
     let two = ["group add id=1 type=ff buckets=1@drop", "group add id=2 buckets=output:4"];
@@ -171,7 +171,8 @@ fn a_reconnected_member_gets_groups_in_order_of_their_references() {
     }
 }
 
-/// Also groups that watch each other. No order puts each of them after the groups that it names.
+/// The groups watch each other or send to each other. No order of the groups has each group after all groups that it
+/// refers to.
 #[test]
 fn a_reconnected_member_gets_groups_that_refer_to_each_other() {
     let one = "group add id=1 type=ff buckets=4@output:4";
@@ -185,10 +186,10 @@ fn a_reconnected_member_gets_groups_that_refer_to_each_other() {
         (vec![one, two], vec![circle], 2),
         (vec![one, two, circle], vec!["group modify id=1 type=ff buckets=4@output:4"], 2),
         (vec![plain], vec![one, "group modify id=2 type=ff buckets=g1@output:4", circle], 2),
-        // Through a third.
+        // The circle of references includes a third group.
         (vec![plain], vec![one, three, "group modify id=2 type=ff buckets=g3@output:4"], 3),
         (vec![], vec![one, two, three, "group modify id=1 type=ff buckets=g3@drop|4@output:4"], 3),
-        // One sends to the other, which watches it.
+        // One group sends to another group, and the other group watches the first group.
         (vec![], vec![one, two, "group modify id=1 buckets=group:2"], 2),
         (
             vec![],
@@ -200,7 +201,7 @@ fn a_reconnected_member_gets_groups_that_refer_to_each_other() {
             ],
             2,
         ),
-        // What is watched is gone.
+        // The watched group is deleted.
         (vec![], vec![one, two, circle, "group delete id=2"], 1),
         (vec![one], vec![two, "group delete id=1"], 1),
         (vec![one, two, circle], vec!["group delete id=1"], 1),
@@ -246,7 +247,6 @@ fn a_packet_out_can_leave_by_ports_of_all_members() {
     );
 }
 
-/// The configuration of a port holds for packets from all members.
 #[test]
 fn a_port_mod_holds_for_packets_from_all_members() {
     for version in VERSIONS {
@@ -305,7 +305,7 @@ fn an_invalid_port_mod_gets_one_error() {
     );
 }
 
-/// The counters of a group or a meter are the sums over its members, for each bucket and each band.
+/// The counters of each bucket and each band are sums too.
 #[test]
 fn group_and_meter_counters_are_sums_over_all_members() {
     testbed(Version::V1_3).play(
@@ -328,11 +328,11 @@ fn group_and_meter_counters_are_sums_over_all_members() {
     );
 }
 
-/// One of the physical switches has no room: the others restore their state before the change, and the controller gets
-/// one error.
+/// One of the members has no room. The other members restore their state before the change, and the controller gets one
+/// error.
 #[test]
 fn a_change_refused_by_one_member_is_undone_on_the_other_members() {
-    // Once it has room it is as if nothing had been asked.
+    // When the member has room again, the same change is accepted.
     for member in [1, 2, 3] {
         both_versions(plans()).play(&format!(
             "
@@ -411,7 +411,7 @@ fn an_idle_timeout_check_does_not_wait_for_a_lost_member() {
     }
 }
 
-/// Also an entry for a port that does not exist for some time.
+/// The link of port 10 has no path, so the port is down and the entry has no packets.
 #[test]
 fn an_entry_for_an_ingress_port_without_a_link_times_out() {
     both_versions(vec![shared_ports::big_plan(0)]).play(
@@ -427,7 +427,7 @@ fn an_entry_for_an_ingress_port_without_a_link_times_out() {
     );
 }
 
-/// The members answer in any order, not in the order of the requests.
+/// The controller sends 100 additions without waiting for replies. All additions are accepted.
 #[test]
 fn a_big_switch_accepts_more_changes_at_once_than_one_window() {
     for version in VERSIONS {
@@ -442,8 +442,7 @@ fn a_big_switch_accepts_more_changes_at_once_than_one_window() {
     }
 }
 
-/// The tenant has a form of link labels. The ports of its big switch have no labels, as the ports of its other virtual
-/// switches have none.
+/// The policy has a form of link labels for the tenant. The FEATURES_REPLY is the same as without this form.
 #[test]
 fn ports_of_a_big_switch_have_no_link_labels() {
     use hypervisor::policy::LabelForm;

@@ -126,8 +126,8 @@ fn a_refused_port_mod_does_not_configure_the_port() {
     }
 }
 
-/// A member refuses a change while the front is disconnected. The change is removed as usual, and the next front sends
-/// it again.
+/// A member refuses an addition while the front is disconnected. Weir undoes the addition on the other members, and the
+/// next front sends the addition again.
 #[test]
 fn an_entry_refused_while_the_front_restarts_is_later_on_all_members() {
     for version in VERSIONS {
@@ -148,7 +148,7 @@ fn an_entry_refused_while_the_front_restarts_is_later_on_all_members() {
     }
 }
 
-/// A member that does not report its state in time is asked again.
+/// Member 2 answers no barrier for 30 seconds. Weir asks the member again.
 #[test]
 fn a_front_restarts_although_a_member_does_not_answer_in_time() {
     for version in VERSIONS {
@@ -169,7 +169,7 @@ fn a_group_refused_while_the_front_restarts_is_later_on_all_members() {
     }
 }
 
-/// The xids of the new connection are those of the old one.
+/// The new session uses the same xids as the old session.
 #[test]
 fn errors_for_the_old_session_of_the_front_are_not_sent_to_the_new_session() {
     for version in VERSIONS {
@@ -184,7 +184,8 @@ fn errors_for_the_old_session_of_the_front_are_not_sent_to_the_new_session() {
     }
 }
 
-/// The entry is removed from all members, and its controller is notified.
+/// One member refuses a change of the entry, and another member refuses to restore the old entry. The controller gets
+/// an error and a FLOW_REMOVED.
 #[test]
 fn a_failed_restoration_on_one_member_removes_the_entry_from_all_members() {
     for version in VERSIONS {
@@ -207,7 +208,8 @@ fn a_failed_restoration_on_one_member_removes_the_entry_from_all_members() {
     }
 }
 
-/// Each removed change costs one barrier per member, however many barriers of the front wait for it.
+/// For each refused change, Weir sends one barrier to each member. The number does not depend on the barriers of the
+/// front that wait for the change.
 #[test]
 fn refused_changes_need_few_barriers_when_many_barriers_are_in_flight() {
     for (version, barrier) in [(Version::V1_0, 18), (Version::V1_3, 20)] {
@@ -224,7 +226,7 @@ fn refused_changes_need_few_barriers_when_many_barriers_are_in_flight() {
     }
 }
 
-/// Changes that the controller sends together, and the member that refuses the first addition, or none.
+/// Changes that the controller sends together, and the member that refuses the first addition or GROUP_MOD, or `None`.
 type Burst = (Vec<String>, Option<u64>);
 
 fn change(kinds: &'static [&'static str], to: &'static [u32]) -> impl Strategy<Value = String> {
@@ -239,7 +241,8 @@ fn bursts(kinds: &'static [&'static str]) -> impl Strategy<Value = Vec<Burst>> {
     prop::collection::vec(prop_oneof![refused, wrong], 1..5)
 }
 
-/// All members forward as the replies to the controller say, and hold no other rules, whatever they have refused.
+/// Asserts after each burst that all members forward as the replies to the controller say. At the end the controller
+/// deletes its entries and groups, and the members have no other rules.
 fn agrees(version: Version, bursts: &[Burst]) -> Result<(), TestCaseError> {
     let mut testbed = testbed(version);
     let nothing = everything(&testbed);

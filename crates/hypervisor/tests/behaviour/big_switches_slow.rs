@@ -7,12 +7,14 @@ use emulate::Fault::{RefuseFlowMods, RefuseOnce};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
-/// The receivers of packets from the hosts at all ports, if every packet leaves by this port.
+/// For each ingress port, the port that a packet reaches if the entry outputs to `port`. A packet does not leave by its
+/// ingress port.
 fn to(port: u32) -> Vec<Vec<u32>> {
     (1..=4).map(|from| if from == port { Vec::new() } else { vec![port] }).collect()
 }
 
-/// The second member refuses a change, and the first member will refuse the restoration.
+/// A big switch with an entry to port 4. The second member has refused a change of the entry, and the first member will
+/// refuse the restoration.
 fn on_the_way_back(version: Version) -> Testbed {
     let mut testbed = testbed(version);
     say(&mut testbed, "flow add match=ip prio=5 actions=output:4 idle=60 flags=rem");
@@ -31,7 +33,8 @@ fn an_entry_added_before_a_restoration_is_refused_stays_installed() {
         let received = testbed.answer_all();
         let [others @ .., last] = &received[..] else { panic!("{version:?}") };
         assert!(last.starts_with("11 ERROR"), "{version:?}: {received:?}");
-        // The state before both changes is lost where a member refuses the restoration before the second change comes.
+        // A FLOW_REMOVED is correct too: the old entry is lost if the first member refuses the restoration before the
+        // second change arrives.
         assert!(
             others.iter().all(|it| it.starts_with("FLOW_REMOVED")),
             "{version:?}: {received:?}"
@@ -68,8 +71,8 @@ fn an_entry_in_flight_is_removed_when_its_group_is_deleted() {
     assert_eq!(everything(&testbed), nothing);
 }
 
-/// A member refuses the deletion of a group. The group stays, and its entry, which the other members have deleted,
-/// stays too.
+/// The first member refuses the deletion of a group, which the second member has already done. The group and its entry
+/// stay on all members.
 #[test]
 fn an_entry_stays_if_a_member_refuses_the_deletion_of_its_group() {
     let mut testbed = testbed(Version::V1_3);
@@ -87,9 +90,9 @@ fn an_entry_stays_if_a_member_refuses_the_deletion_of_its_group() {
     assert_eq!(reached(&mut testbed), to(3));
 }
 
-/// A returning member gets all entries and groups as the changes in flight leave them. If the member refuses a changed
-/// group, it also lacks the groups and entries that use this group. It gets all of them when another member has refused
-/// the same change.
+/// A reconnected member gets all entries and groups in their state after the changes in flight. If the member refuses a
+/// changed group, the member also lacks the groups and entries that use this group. The member gets all of them when
+/// another member has refused the same change.
 #[test]
 fn a_member_that_reconnects_during_a_refused_change_gets_the_old_group() {
     for others_are_first in [false, true] {
@@ -116,8 +119,9 @@ fn a_member_that_reconnects_during_a_refused_change_gets_the_old_group() {
     }
 }
 
-/// The end of the earlier entry of the same match and priority is reported before the new entry is installed, and does
-/// not end the new entry.
+/// The second member refuses an entry, and the entry is deleted on the switch of the first member. Then the controller
+/// adds an entry with the same match and priority. The deletion of the first entry does not remove the second entry
+/// from some of the members.
 #[test]
 fn an_entry_added_while_the_same_entry_ends_is_on_all_members_or_none() {
     for version in VERSIONS {
@@ -141,7 +145,8 @@ fn an_entry_added_while_the_same_entry_ends_is_on_all_members_or_none() {
     }
 }
 
-/// A member whose tables are full when it returns lacks an entry, whatever happens to the entry later.
+/// The tables of the second member are full when it reconnects, so the member lacks the entry. The entry stays on the
+/// other members while one of them receives packets.
 #[test]
 fn an_entry_refused_by_a_reconnected_member_stays_on_the_other_members() {
     for version in VERSIONS {
@@ -172,8 +177,8 @@ fn an_entry_refused_by_a_reconnected_member_stays_on_the_other_members() {
     }
 }
 
-/// The only member that can receive packets of the entry lacks the entry. The entry is idle when the other members
-/// report so.
+/// Only the first member can receive packets of the entry, and this member lacks the entry. The entry times out when
+/// the other members report that the entry is idle.
 #[test]
 fn an_entry_refused_by_the_member_of_its_ingress_port_times_out() {
     for version in VERSIONS {
@@ -194,8 +199,8 @@ fn an_entry_refused_by_the_member_of_its_ingress_port_times_out() {
     }
 }
 
-/// The member holds the old rules of an entry. It refuses the new rules, because it has refused the group that they
-/// use.
+/// The first member has the old rules of an entry. The member refuses the new rules, because it has refused the group
+/// that the new rules use.
 #[test]
 fn a_member_that_refused_a_group_gets_the_group_and_its_entry_again() {
     let mut testbed = testbed(Version::V1_3);
@@ -204,7 +209,7 @@ fn a_member_that_refused_a_group_gets_the_group_and_its_entry_again() {
     let steps = [
         "group add id=1 buckets=output:3",
         LOSE,
-        // There is no such port.
+        // Port 9 does not exist.
         "group modify id=1 buckets=output:9",
         "flow add match=ip prio=5 actions=group:1",
     ];
@@ -216,7 +221,7 @@ fn a_member_that_refused_a_group_gets_the_group_and_its_entry_again() {
     assert_eq!(reached(&mut testbed), to(3));
 }
 
-/// The requests of a controller, and the members that have processed all their messages before the next request.
+/// A request of the controller, and the members that handle all their messages before the next request.
 type Step = (&'static str, Vec<u64>);
 
 const CHANGES: &[&str] = &[
@@ -230,7 +235,7 @@ const CHANGES: &[&str] = &[
     LOSE,
 ];
 
-/// The first member is lost for a moment.
+/// In this step the first member disconnects and connects again.
 const LOSE: &str = "lose";
 
 const GROUPS: &[&str] = &[
@@ -278,8 +283,7 @@ fn refusals() -> impl Strategy<Value = [Vec<u32>; 3]> {
     [of_one(), of_one(), of_one()]
 }
 
-/// The possible destinations of packets after the changes that were not refused. There is no destination where no entry
-/// was.
+/// The possible egress ports of packets after the changes that were not refused. `None` means that there is no entry.
 fn possible(
     version: Version,
     before: Option<u32>,
@@ -309,8 +313,8 @@ fn possible(
 type Possible = BTreeSet<Option<u32>>;
 
 proptest! {
-    /// Whatever the members refuse, and whenever, all members agree with the controller's view, or the controller is
-    /// notified that its entry has ended.
+    /// The members refuse random requests at random times. All members forward as the replies to the controller say, or
+    /// the controller gets a FLOW_REMOVED for its entry.
     #[test]
     fn members_that_answer_in_any_order_agree_on_entries(
         bursts in prop::collection::vec((steps(), refusals()), 1..4),
@@ -331,7 +335,8 @@ proptest! {
                 let reached = reached(&mut testbed);
                 let is_there = |at: &Option<u32>| at.map_or(vec![Vec::new(); 4], to) == reached;
                 if !possible.iter().any(is_there) {
-                    // Weir waits for last counters. A member that has refused to bring the entry back may not report them.
+                    // Weir waits for the last counters of the entry. A member that has refused to restore the entry
+                    // does not always report them.
                     testbed.wait(6);
                     received.extend(testbed.answer_all());
                 }
@@ -352,7 +357,8 @@ proptest! {
         }
     }
 
-    /// The same for groups whose restoration is accepted: packets go where the replies say.
+    /// One member refuses one request, and all members accept the restoration. All members forward as the statistics
+    /// replies to the controller say.
     #[test]
     fn members_that_answer_in_any_order_agree_on_groups(
         bursts in prop::collection::vec((group_steps(), 1_u64..4, 1_u32..4), 1..4),

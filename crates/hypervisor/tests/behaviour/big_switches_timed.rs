@@ -2,7 +2,8 @@
 
 use crate::support::*;
 
-/// Red has a switch on all three physical ones, with ports 1 and 2 on the first, 3 on the second, 4 on the third.
+/// Red has a big switch with three members. Ports 1 and 2 are on the first member, port 3 is on the second member, and
+/// port 4 is on the third member.
 fn plan() -> Plan {
     Plan {
         edges: vec![(1, 1, 1), (1, 2, 2), (2, 1, 3), (3, 1, 4)],
@@ -17,7 +18,8 @@ fn say(testbed: &mut Testbed, words: &str) {
 
 const REFUSED: &str = "flow modify match=ip actions=output:9";
 
-/// While one member has packets of the entry, the entry forwards on the other members.
+/// While one member receives packets of the entry, the other members forward packets of the entry too. Then all members
+/// are idle, and the controller gets one FLOW_REMOVED.
 #[test]
 fn refused_changes_do_not_affect_the_idle_timeout_of_an_entry() {
     for version in VERSIONS {
@@ -41,7 +43,7 @@ fn refused_changes_do_not_affect_the_idle_timeout_of_an_entry() {
     }
 }
 
-/// Also if a change of the entry was in flight when its timeout expired.
+/// A refused change of the entry is in flight when the timeout of the entry expires.
 #[test]
 fn an_expired_entry_does_not_return_after_a_refused_change() {
     for version in VERSIONS {
@@ -68,7 +70,8 @@ fn an_expired_entry_does_not_return_after_a_refused_change() {
     }
 }
 
-/// A packet that a modification releases is forwarded, also where the rule is idle and will be installed again.
+/// The first member has no packets of the entry, so its rule has timed out and Weir will install the rule again. A
+/// modification releases a packet that is buffered there, and the packet is forwarded.
 #[test]
 fn a_modification_releases_a_buffered_packet_where_the_entry_is_idle() {
     for version in VERSIONS {

@@ -119,7 +119,7 @@ fn port_desc_reports_all_ports_of_a_big_switch_with_many_ports() {
         joint.handle_front(&request(Version::V1_3, 7, "stats port_desc"), NOW);
         let mut reported = Vec::new();
         let messages: Vec<_> = frames(joint.front_outbox().as_slice()).collect();
-        // A port takes 64 bytes, and a message has at most 65,535.
+        // A port takes 64 bytes, and a message has at most 65,535 bytes.
         assert_eq!(messages.len() > 1, 2 * ports * 64 + 16 > 0xffff, "{ports}");
         for message in messages {
             let (header, message) = v13::Message::parse(&message).unwrap();
@@ -132,7 +132,7 @@ fn port_desc_reports_all_ports_of_a_big_switch_with_many_ports() {
     }
 }
 
-/// OpenFlow 1.0 lists all ports in one message, or none.
+/// On OpenFlow 1.0, one FEATURES_REPLY has all ports.
 #[test]
 fn a_big_switch_with_too_many_ports_does_not_start_on_1_0() {
     let mut joint = joined(Version::V1_0, 682);
@@ -142,7 +142,7 @@ fn a_big_switch_with_too_many_ports_does_not_start_on_1_0() {
     let mut joint = joined(Version::V1_0, 683);
     assert_eq!(joint.poll_event(), Some(Event::TooManyPorts(1366)));
     assert_eq!((joint.poll_event(), joint.poll_timeout()), (None, None));
-    // It is, as soon as there are fewer.
+    // The big switch starts as soon as it has fewer ports.
     for number in [1, 2] {
         let mut status = Vec::new();
         frame::write(Version::V1_0, 12, 0, &mut status, |out| {

@@ -1,5 +1,5 @@
 //! Tests of group buckets in tenants' networks whose actions one action set cannot do: VLAN actions before a link,
-//! FLOOD and ALL. Such buckets send to groups of Weir's own, the egress groups. `networks` has the property with random
+//! FLOOD and ALL. Such buckets send to groups of Weir's own, the egress groups. The file `courses` tests random
 //! buckets.
 
 use crate::support::hairpin::{BLUE, all_same, testbed, without_eleven};
@@ -8,8 +8,8 @@ use crate::support::*;
 use emulate::Fault;
 use std::collections::BTreeSet;
 
-/// Every packet meets group 1, which adds a VLAN tag to the frame or removes one. Frames that have a tag are included.
-/// A frame without a tag gets one with the given VLAN id.
+/// An entry sends every packet to group 1, which adds, removes or changes the VLAN tag of the tenant. The test sends
+/// frames with and without a tag. In a frame without a tag, the action that sets the VLAN id adds a tag.
 #[test]
 fn the_vlan_tag_of_a_tenant_is_kept_under_the_link_tag() {
     for (buckets, tags) in [
@@ -41,19 +41,19 @@ fn the_vlan_tag_of_a_tenant_is_kept_under_the_link_tag() {
     }
 }
 
-/// One egress group serves all groups and sets that need it, and has as many instances as they need.
+/// All groups that need the same egress group share it. The egress group has as many instances as the groups need.
 #[test]
 fn egress_groups_are_created_once_and_only_where_needed() {
     let mut testbed = testbed();
     for (words, groups) in [
-        // An edge port needs no tag, so there is room for the tenant's.
+        // An edge port needs no link tag, so the bucket itself can push the tenant's tag.
         ("group add id=1 buckets=push_vlan:8100,mod_vlan_vid:7,output:1", 1),
         ("group add id=2 buckets=push_vlan:8100,mod_vlan_vid:7,controller", 2),
         ("group add id=3 buckets=mod_nw_dst:10.0.0.2,output:10", 5),
-        // What another takes the place of is not sent.
+        // FLOOD needs no egress group if another output or a group of the bucket replaces FLOOD.
         ("group add id=4 buckets=push_vlan:8100,flood,output:10,output:1", 6),
         ("group add id=5 buckets=push_vlan:8100,flood,group:1", 7),
-        // Three of its own and three of the egress group's.
+        // The group has three instances, and the egress group has three instances.
         ("group add id=6 buckets=strip_vlan,output:10", 13),
         ("group add id=7 buckets=push_vlan:8100,output:10", 16),
         ("group add id=8 type=all buckets=flood|flood|output:1", 22),
@@ -80,7 +80,6 @@ fn group_statistics_show_no_references_by_egress_groups() {
     assert_eq!(testbed.say(BLUE, 1, "stats flow"), testbed.say_beside(BLUE, 1, "stats flow"));
 }
 
-/// FLOOD leaves out the port that the controller names as the ingress port.
 #[test]
 fn flood_of_a_packet_out_leaves_out_the_named_ingress_port() {
     testbed().play(
@@ -100,10 +99,10 @@ fn flood_of_a_packet_out_leaves_out_the_named_ingress_port() {
 #[test]
 fn a_group_and_its_egress_groups_are_refused_with_one_error() {
     for (words, messages) in [
-        // Two egress groups, and the group itself, each in three forms.
+        // The change adds two egress groups and the group itself, with three instances each.
         ("group add id=3 type=all buckets=flood|push_vlan:8100,output:10", 3 + 3 + 3),
-        // Group 1 gets copies, and with it group 2 and the entry, which is then one rule for each ingress port, and one
-        // for packets without an ingress port.
+        // Group 1 gets instances, and therefore group 2 gets instances too. The entry becomes one rule for each ingress
+        // port and one rule for packets without an ingress port.
         ("group modify id=1 type=all buckets=mod_vlan_vid:7,output:11", 3 + 3 + 2 + 4),
     ] {
         let refused = (1..15).filter(|nth| refuse_one(words, *nth));
@@ -111,7 +110,7 @@ fn a_group_and_its_egress_groups_are_refused_with_one_error() {
     }
 }
 
-/// The switch refuses one of the messages of a change. Returns whether the change has that many messages.
+/// The switch refuses message `nth` of a change. Returns whether the change has so many messages.
 fn refuse_one(words: &str, nth: u32) -> bool {
     let mut testbed = testbed();
     for words in [
@@ -130,7 +129,7 @@ fn refuse_one(words: &str, nth: u32) -> bool {
     if is_refused {
         assert_eq!(received, ["7 ERROR OFPGMFC_OUT_OF_GROUPS of type 15 xid 7"], "{context}");
         assert_eq!(testbed.entries(1), entries, "{context}");
-        // Exits that were not refused stay.
+        // Egress groups that were not refused stay on the switch.
         assert!([2, 5, 8].contains(&testbed.groups(1)), "{context}: {}", testbed.groups(1));
         all_same(&mut testbed);
         assert_eq!(testbed.say(BLUE, 1, words), [""; 0], "{context}");
@@ -144,7 +143,8 @@ fn refuse_one(words: &str, nth: u32) -> bool {
     is_refused
 }
 
-/// A group and an entry that uses the group are sent together, and the switch refuses the egress group.
+/// The switch refuses a GROUP_MOD for the egress group of a new group, so the group does not exist. Then Weir refuses
+/// an entry that uses the group.
 #[test]
 fn an_entry_and_its_group_are_refused_when_an_egress_group_is_refused() {
     testbed().play(
@@ -178,7 +178,8 @@ fn buckets_with_egress_groups_are_refused_without_group_chaining() {
     );
 }
 
-/// Groups and their egress groups follow links that move, are removed and return, and the configuration of ports.
+/// Groups and their egress groups change when a link is removed or added again, and when the configuration of a port
+/// changes.
 #[test]
 fn groups_with_egress_groups_follow_links_and_port_configuration() {
     let mut testbed = testbed();
@@ -195,7 +196,7 @@ fn groups_with_egress_groups_follow_links_and_port_configuration() {
     assert_eq!(groups, 6 + 4 * 3);
     for _ in 0..2 {
         without_eleven(&mut testbed, true);
-        // Each in one form.
+        // Each group has one instance.
         assert_eq!(testbed.groups(1), 6);
         let frame = packet("10.0.0.0>10.0.0.9");
         assert_eq!(testbed.send(BLUE, 1, 1, &frame).delivered.len(), 2);
@@ -212,7 +213,8 @@ fn groups_with_egress_groups_follow_links_and_port_configuration() {
     }
 }
 
-/// On a big switch a port may be on another member. The egress group's buckets send to such a port by a tunnel.
+/// On a big switch a port may be on another member. The buckets of the egress group send to such a port through a
+/// tunnel.
 #[test]
 fn buckets_of_a_big_switch_send_to_ports_of_other_members() {
     let mut testbed = Testbed::new(Version::V1_3, networks::big_networks());
@@ -232,7 +234,8 @@ fn buckets_of_a_big_switch_send_to_ports_of_other_members() {
     }
 }
 
-/// A bucket that writes the address of a host names the receiver of its packets. No other tenant's host gets them.
+/// The destination address that a bucket writes selects the host at the shared port. A packet to the address of another
+/// tenant's host is not delivered.
 #[test]
 fn buckets_send_only_to_hosts_of_the_tenant_at_a_shared_edge_port() {
     let host = |n: u8| [2, 0, 0, 0, 0x10, n];
@@ -243,7 +246,7 @@ fn buckets_send_only_to_hosts_of_the_tenant_at_a_shared_edge_port() {
     };
     let mut testbed = Testbed::new(Version::V1_3, vec![plan(0), plan(1)]);
     let bucket = |n: u8| format!("mod_dl_dst:02.00.00.00.10.{n:02x},output:7");
-    // In a set what is written counts, wherever it stands.
+    // An action set executes the rewrite before the output, whatever their order in the request is.
     let behind = "output:7,mod_dl_dst:02.00.00.00.10.00".to_owned();
     let own = [bucket(0), behind, bucket(0).replace("output:7", "in_port")];
     for buckets in own.iter().cloned().chain([bucket(1), bucket(9)]) {
@@ -253,7 +256,7 @@ fn buckets_send_only_to_hosts_of_the_tenant_at_a_shared_edge_port() {
         let mut frame = packet("10.0.0.1>10.0.0.2");
         frame[6..12].copy_from_slice(&host(0));
         let seen = testbed.send(0, 1, entry, &frame);
-        // The wire is at both tenants' ports.
+        // Both tenants have a port at the same wire, so one frame may be delivered twice.
         let to: BTreeSet<_> =
             seen.delivered.iter().map(|(_, _, port, f)| (*port, &f[..6])).collect();
         let own_host = host(0);

@@ -1,4 +1,4 @@
-//! Tests of buffered packets. A tenant that releases a buffer gets its own packet, from the switch and port at which
+//! Tests of buffered packets. A tenant that releases a buffer releases its own packet, at the switch and port at which
 //! the packet arrived.
 
 use crate::support::networks::two_networks;
@@ -16,7 +16,7 @@ fn a_reused_buffer_id_belongs_only_to_the_tenant_of_the_last_packet() {
         let mut world = World::new(Setup { configure: |_| {}, ..Setup::new(version, BY_ADDRESS) });
         let (red, blue) = (world.connect("red"), world.connect("blue"));
         world.switch_says(&announcement(version, 7, &packet("10.1.0.1>10.2.0.1")));
-        // Red does nothing with it, and the switch takes the place for a packet of blue's.
+        // Red does not release the packet, and the switch uses the buffer id for a packet of blue.
         world.switch_says(&announcement(version, 7, &packet("10.2.0.1>10.1.0.1")));
         let _ = (world.heard(red), world.heard(blue));
         world.south.clear();
@@ -28,14 +28,15 @@ fn a_reused_buffer_id_belongs_only_to_the_tenant_of_the_last_packet() {
     }
 }
 
-/// Red releases the packet with buffer id 7, and the release waits for its turn. Gives the messages to the switch and
-/// the replies to red. Meanwhile the switch may use the buffer for a packet of blue's.
+/// Red sends a request that releases the packet in buffer 7, and red's rate limit delays the request. If `is_taken`,
+/// the switch meanwhile uses the buffer for a packet of blue. Returns the FLOW_MODs and PACKET_OUTs to the switch, and
+/// the messages to red.
 fn waits(version: Version, release: &str, is_taken: bool) -> (Vec<String>, Vec<String>) {
     let policy = BY_ADDRESS.replace("red:", "red packet_out=1/1 flow_mod=1/1:");
     let mut world = World::new(Setup { configure: |_| {}, ..Setup::new(version, &policy) });
     let (red, blue) = (world.connect("red"), world.connect("blue"));
     world.lose_south(true);
-    // What comes first takes all that the rates allow.
+    // The first two requests use up red's rate limits.
     world.say(red, 1, "out data=10.1.0.1>10.2.0.1 actions=output:3");
     world.say(red, 2, "flow add match=ip,nw_dst=10.2.0.9 actions=output:3");
     world.switch_says(&announcement(version, 7, &packet("10.1.0.1>10.2.0.1")));
@@ -59,7 +60,7 @@ fn a_delayed_request_does_not_release_a_later_packet_with_the_same_buffer_id() {
                 "out buffer=0 actions=output:3",
                 &["3 ERROR OFPBRC_BUFFER_UNKNOWN of type 13 xid 3"][..],
             ),
-            // The change is done without the packet.
+            // Weir sends the FLOW_MOD without the buffer id.
             ("flow add match=ip,nw_dst=10.2.0.1 buffer=0 actions=output:3", &[]),
         ] {
             let (sent, heard) = waits(version, release, false);
@@ -74,11 +75,12 @@ fn a_delayed_request_does_not_release_a_later_packet_with_the_same_buffer_id() {
     }
 }
 
-/// The places that a packet of blue's reaches. It is in a PACKET_IN at `switch`, and a change there releases it. A
-/// place is a tenant, a switch and a port of the tenant's.
+/// A packet of blue is buffered at `switch`, and a FLOW_MOD of blue there releases the packet. Returns the tenants,
+/// switches and ports at which the packet is delivered.
 fn released(switch: u64, change: &str) -> Vec<(usize, u64, u32)> {
     let mut testbed = Testbed::with_buffers(Version::V1_3, two_networks(), 8);
-    // Blue's port 1 has a number that is one of red's ports on the switch.
+    // Physical port 1 is red's, and blue's port 1 is another physical port. If Weir used the wrong port, red's entries
+    // would forward the packet.
     let mut rules = vec![(0, 1, "prio=1 actions=output:2"), (0, 2, "prio=1 actions=output:1")];
     match switch {
         1 => rules.push((1, 1, "match=in_port=1 prio=5 actions=controller:40")),

@@ -1,5 +1,5 @@
-//! Properties of networks with random rules, groups and packets. Each network forwards as the tenant's own switches
-//! would, and no packet reaches another tenant.
+//! Tests of networks with random rules, groups and packets. Each network forwards as dedicated switches of the tenant,
+//! and no packet reaches another tenant.
 
 use crate::support::courses::{agrees, cases, config, strange_cases};
 use crate::support::networks::{big_networks, local, two_networks};
@@ -19,7 +19,7 @@ proptest! {
         agrees(Version::V1_0, &local(two_networks()), &case)?;
     }
 
-    /// With any addresses in rules and packets.
+    /// Rules and packets have any addresses.
     #[test]
     fn networks_forward_any_addresses_like_dedicated_switches_v13(
         case in strange_cases(Version::V1_3)
@@ -34,7 +34,6 @@ proptest! {
         agrees(Version::V1_0, &local(two_networks()), &case)?;
     }
 
-    /// The same for big switches: several physical switches are one switch to the tenant.
     #[test]
     fn big_switches_forward_like_dedicated_switches_v13(case in cases(Version::V1_3, 0.3)) {
         agrees(Version::V1_3, &local(big_networks()), &case)?;

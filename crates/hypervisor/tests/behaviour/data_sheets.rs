@@ -40,7 +40,7 @@ fn with_sheet(version: Version, sheet: Option<Sheet>) -> World {
     World::new(setup)
 }
 
-/// Requests of the hostile tenant: all classes in turn.
+/// Request `n` of the hostile tenant. The requests alternate between the message classes.
 fn words(n: usize) -> String {
     match n % 4 {
         0 => format!("flow add match=ip,nw_src=10.2.{}.{} actions=output:2", n / 256, n % 256),
@@ -50,13 +50,13 @@ fn words(n: usize) -> String {
     }
 }
 
-/// PACKET_OUTs alone, which no other request has to wait for.
+/// All requests are PACKET_OUTs. No request has to wait for a PACKET_OUT.
 fn packet_outs(_: usize) -> String {
     words(1)
 }
 
-/// Two seconds of a hostile tenant that always has more to send. Gives the number of its messages that the switch did
-/// in the second one, and the longest queue at the switch.
+/// A hostile tenant always has messages to send, for two seconds. Returns the number of messages that Weir sent to the
+/// switch in the last second, and the length of the longest queue at the switch.
 fn flood(version: Version, sheet: Option<Sheet>, words: fn(usize) -> String) -> (usize, usize) {
     let mut world = with_sheet(version, sheet);
     let blue = world.connect("blue");
@@ -82,9 +82,10 @@ fn a_hostile_tenant_gets_only_its_share_for_any_mixture_of_messages() {
     for version in VERSIONS {
         for words in [words, packet_outs] {
             let (done, longest) = flood(version, Some(sheet()), words);
-            // A quarter of 1,000, and some barriers of Weir's own.
+            // Blue's share is a quarter of 1,000 messages. In addition, Weir sends some barriers of its own.
             assert!((200..=300).contains(&done), "{version:?}: {done}");
-            // A tenth of a second's worth, Weir's own questions at the start, and no more, however long it goes on.
+            // The queue has at most blue's messages for a tenth of a second and Weir's own requests at the start. The
+            // queue does not grow over time.
             assert!(longest <= 40, "{version:?}: {longest}");
             let (done, _) = flood(version, None, words);
             assert!(done > 900, "{version:?} without a sheet: {done}");
@@ -107,7 +108,7 @@ fn a_tenant_gets_its_share_of_the_safe_rate_of_one_message_class() {
         }
         let before = count(&world, PACKET_OUT);
         world.advance(2 * SECOND);
-        // A quarter of 40 per second, and one at once.
+        // Blue's share is a quarter of 40 PACKET_OUTs per second. In addition, blue may send one PACKET_OUT at once.
         let sent = count(&world, PACKET_OUT) - before;
         assert!((20..=21).contains(&sent), "{version:?}: {sent}");
     }
@@ -147,7 +148,8 @@ fn the_smaller_table_size_of_data_sheet_and_switch_is_used() {
         for (says, sheet_says, rules, by) in [
             (1_000, 400, 400, SaidBy::Sheet),
             (300, 400, 300, SaidBy::Switch),
-            // A million is no figure.
+            // Weir ignores a table size of a million from the switch: Open vSwitch reports this size for tables without
+            // a bound.
             (1_000_000, 400, 400, SaidBy::Sheet),
         ] {
             let mut setup = Setup::new(version, SPACES);
@@ -183,7 +185,7 @@ fn a_data_sheet_of_another_switch_is_reported_and_not_used() {
             about.count()
         };
         assert_eq!(reports(&world), 1);
-        // A reload brings the right one for this switch, and leaves the wrong one to others.
+        // The new policy has the right sheet for this switch, and the wrong sheet for any other switch.
         let mut policy = policy(SPACES);
         policy.any_sheet = Some(Arc::new(other()));
         policy.sheets.insert(DPID, Arc::new(sheet()));
@@ -227,8 +229,8 @@ fn a_sheet_without_a_description_is_used_only_for_its_datapath_id() {
     }
 }
 
-/// Two tenants that always have more to send, for four seconds. Gives the number of red's PACKET_OUTs at the switch,
-/// and the number of barriers.
+/// Two tenants always have messages to send, for four seconds. Returns the number of PACKET_OUTs and the number of
+/// barriers at the switch.
 fn race(version: Version, sheet: Option<Sheet>) -> (usize, usize) {
     let mut setup = Setup::new(version, "red: ip,nw_src=10.1.0.0/16\nblue: ip,nw_src=10.2.0.0/16");
     setup.policy.any_sheet = sheet.map(Arc::new);
@@ -256,7 +258,8 @@ fn race(version: Version, sheet: Option<Sheet>) -> (usize, usize) {
 fn messages_with_a_high_cost_in_the_data_sheet_are_served_less_often() {
     for version in VERSIONS {
         let mut sheet = sheet();
-        // A PACKET_OUT takes ten times as long as a barrier. Neither is near its rate.
+        // According to the sheet, a PACKET_OUT takes ten times as long as a barrier. Neither class reaches its rate
+        // limit.
         sheet.classes.insert(MessageClass::PacketOut, measured(1e6));
         sheet.classes.insert(MessageClass::Other, measured(1e7));
         let (slow, quick) = race(version, Some(sheet));

@@ -20,7 +20,8 @@ fn a_barrier_waits_only_for_earlier_requests_of_the_same_tenant() {
     for version in VERSIONS {
         let mut world = World::new(Setup { per_second: Some(1_000), ..Setup::new(version, TWO) });
         let (red, blue) = (world.connect("red"), world.connect("blue"));
-        // Both want the switch, so neither's work may fill the switch's socket.
+        // Blue sends a barrier first, so that two tenants are active and red does not get the large window of a single
+        // active tenant.
         world.say(blue, 97, "barrier");
         for n in 0..20 {
             world.say(red, n, &format!("flow add match=ip,nw_src=10.1.0.{n} actions=output:1"));
@@ -107,7 +108,8 @@ fn a_policy_change_sends_no_rule_before_the_entry_is_stored() {
         world.advance(1_000_000_000);
         assert!(!world.south_types().contains(&FLOW_MOD));
         assert_eq!(world.heard(red), [""; 0]);
-        // Nothing more is read from the tenant until then, so the second addition comes under the new policy.
+        // Weir reads no more requests from the tenant until the first change is stored, so Weir handles the second
+        // addition under the new policy.
         world.stored();
         assert_eq!(world.heard(red), ["2 BARRIER_REPLY"]);
         world.stored();
@@ -127,7 +129,7 @@ fn an_entry_that_cannot_follow_a_policy_change_is_reported_as_removed() {
         let red = world.connect("red");
         world.say(red, 1, "flow add match=ip actions=output:1 flags=rem cookie=6");
         world.switch.switch_mut().plant(vec![emulate::Fault::RefuseFlowMods { every: 1 }]);
-        // On 1.3 the entry itself stays as it is, and the hypervisor's own is refused, twice: counted.
+        // On 1.3, the entry stays unchanged. The switch refuses Weir's own rules twice, and Weir counts both refusals.
         world.set_policy(policy("red id=1: ip,nw_src=10.1.0.0/24"));
         world.advance(1_000_000_000);
         let (heard, flows, refused) = match version {
@@ -159,8 +161,8 @@ fn reconciliation_changes_only_missing_and_surplus_rules_after_a_reconnection() 
             world.say(red, n as u32, words);
         }
         world.packet(1, &packet("10.1.0.1>10.2.0.1"));
-        // Meanwhile one permanent entry and one with a timeout are lost, somebody adds their own, and one of ours that
-        // nobody remembers turns up.
+        // Another program deletes one permanent rule and one rule with a timeout, and adds a foreign rule. It also adds
+        // a rule with a cookie of red that Weir does not have in its store.
         let table = if version == Version::V1_0 { 0 } else { 1 };
         if version == Version::V1_0 {
             world.behind("flow delete match=ip,nw_src=10.1.0.2");
@@ -209,11 +211,11 @@ fn a_deletion_by_reconciliation_does_not_affect_a_rule_installed_later() {
         world.advance(1_000_000_000);
         let whole = world.tenant_flows();
         world.restart_with(policy("red id=1: ip,nw_src=10.1.128.0/17"));
-        // The entry has its old form again before the switch has said that this one is gone.
+        // The old policy is in effect again before the switch reports that the rule is deleted.
         world.set_policy(policy(TWO));
         world.advance(1_000_000_000);
         assert_eq!(world.tenant_flows(), whole, "{version:?}");
-        // It is still an entry of the tenant's, and follows.
+        // The entry still belongs to the tenant, so the tenant can delete it.
         let red = world.connect("red");
         world.say(red, 1, "flow delete match=ip");
         world.advance(1_000_000_000);

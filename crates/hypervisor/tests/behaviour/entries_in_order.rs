@@ -5,7 +5,7 @@ use crate::support::hairpin::{hairpin_map, policy_on, say};
 use crate::support::*;
 use emulate::Fault;
 
-/// A tenant with a group, on a slow switch.
+/// A slow switch, and a tenant that has added group 1.
 fn slow(policy: &str) -> (World, Seat) {
     let mut world =
         World::new(Setup { per_second: Some(1_000), ..Setup::new(Version::V1_3, policy) });
@@ -14,8 +14,9 @@ fn slow(policy: &str) -> (World, Seat) {
     (world, blue)
 }
 
-/// An entry goes with its group. The switch refuses the first of these requests, and the controller changes the entry
-/// after them. Returns whether the old entry and the changed entry are left.
+/// The controller adds an entry and sends the `refused` requests, which delete a group and its entry. The switch
+/// refuses the first of these requests. Then the controller sends `change`. Returns whether the old entry and the
+/// changed entry exist at the end.
 fn left_of(entry: &str, refused: &[&str], change: &str) -> [bool; 2] {
     let (mut world, blue) = slow("blue: any");
     say(&mut world, blue, &format!("flow add prio=7 actions={entry}"));
@@ -30,8 +31,8 @@ fn left_of(entry: &str, refused: &[&str], change: &str) -> [bool; 2] {
     left
 }
 
-/// The switch refuses the deletion of a group, so the entry that went with the group is there again. Later requests of
-/// the controller apply to this entry.
+/// The switch refuses the deletion of a group, so Weir restores the entry of the group. Later requests of the
+/// controller apply to the restored entry.
 #[test]
 fn an_entry_kept_by_a_refused_group_deletion_is_changed_by_later_requests() {
     for (change, left) in [
@@ -46,8 +47,8 @@ fn an_entry_kept_by_a_refused_group_deletion_is_changed_by_later_requests() {
     }
 }
 
-/// The switch refuses a change to the group, so the entry is there again as it was before. Later requests apply to this
-/// entry.
+/// The switch refuses to change the actions of an entry to a group, so Weir restores the entry with its old actions.
+/// Later requests apply to the restored entry.
 #[test]
 fn an_entry_restored_after_a_refused_change_is_changed_by_later_requests() {
     for (change, left) in [
@@ -65,7 +66,8 @@ fn an_entry_restored_after_a_refused_change_is_changed_by_later_requests() {
     }
 }
 
-/// The restored entries have room. Meanwhile no other entry takes this room.
+/// The switch refuses a modification of two entries, and the controller deletes the group of the modified entries. Weir
+/// refuses two new entries, because the restored entries need the room.
 #[test]
 fn restored_entries_do_not_exceed_the_limit_of_the_tenant() {
     let (mut world, blue) = slow("blue flows=2: any");
@@ -75,7 +77,7 @@ fn restored_entries_do_not_exceed_the_limit_of_the_tenant() {
         let adds = [10, 11].map(|prio| {
             format!("flow add match=in_port=1 prio={} actions=output:1", prio + 2 * round)
         });
-        // The switch does not take that action without the match of an IP packet.
+        // The switch refuses this action in an entry that does not match IP packets.
         let modify = "flow modify match= actions=mod_nw_src:1.2.3.4,group:1";
         let all = [modify, "group delete id=1", &adds[0], &adds[1], "group add id=1 buckets=drop"];
         let heard = at_once(&mut world, blue, &all);
@@ -84,7 +86,8 @@ fn restored_entries_do_not_exceed_the_limit_of_the_tenant() {
     }
 }
 
-/// The restored entries have room also if they are more rules than their replacement.
+/// The switch refuses to replace an entry of three rules by an entry of one rule. Weir keeps the room of the three
+/// rules for the restored entry, so it refuses new entries.
 #[test]
 fn rules_of_a_restored_entry_keep_their_room_on_the_switch() {
     for change in ["flow add prio=7 actions=drop", "flow modify_strict prio=7 actions=drop"] {
@@ -108,8 +111,8 @@ fn rules_of_a_restored_entry_keep_their_room_on_the_switch() {
     }
 }
 
-/// The switch deletes the entries that output to a port as they are on the switch. Weir deletes them from the tenant's
-/// table as they are after the changes in flight.
+/// The switch refuses a modification to output 3, so the entry still outputs to port 2. A later DELETE with out_port 3
+/// does not delete the entry.
 #[test]
 fn an_entry_with_a_refused_modification_stays_after_a_delete_by_out_port() {
     let (mut world, blue) = slow("blue flows=2: any");
@@ -125,7 +128,6 @@ fn an_entry_with_a_refused_modification_stays_after_a_delete_by_out_port() {
     }
 }
 
-/// The requests of a controller are done though the controller has disconnected.
 #[test]
 fn waiting_requests_are_done_after_their_controller_disconnects() {
     let (mut world, blue) = slow("blue: any");
@@ -138,7 +140,6 @@ fn waiting_requests_are_done_after_their_controller_disconnects() {
     assert_eq!(world.tenant_flows(), [""; 0]);
 }
 
-/// Requests of a later connection are done after the requests of an earlier connection.
 #[test]
 fn waiting_requests_are_done_before_requests_of_a_later_connection() {
     for version in VERSIONS {
@@ -157,7 +158,6 @@ fn waiting_requests_are_done_before_requests_of_a_later_connection() {
     }
 }
 
-/// The request is also done when the tenant's rate limit delays it.
 #[test]
 fn requests_delayed_by_the_rate_limit_of_the_tenant_are_done() {
     let (mut world, blue) = slow("blue flow_mod=10/1: any");
@@ -175,7 +175,8 @@ fn requests_delayed_by_the_rate_limit_of_the_tenant_are_done() {
     assert_eq!(world.tenant_flows(), [""; 0]);
 }
 
-/// The switch has refused to delete a group. So a FLOW_REMOVED for an entry that uses the group is news.
+/// The switch refuses to delete a group, so the entry of the group stays. When the switch deletes the entry later, the
+/// controller gets a FLOW_REMOVED.
 #[test]
 fn an_entry_kept_by_a_refused_group_deletion_sends_flow_removed_at_its_end() {
     let (mut world, blue) = slow("blue: any");

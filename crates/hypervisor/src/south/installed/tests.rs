@@ -86,8 +86,9 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// The projection is what the switch will hold, whatever the switch refuses and whatever times out. The difference
-    /// leads to the wanted rules.
+    /// The switch refuses some messages, and some rules time out. After each step the projected state is the state on
+    /// the switch after all messages in flight, or is unknown. At the end, the messages that `diff::change` asks for
+    /// lead to the wanted rules.
     #[test]
     fn the_projection_equals_the_rules_that_the_switch_will_hold(steps in vec(step(), 1..40), is_v10 in any::<bool>()) {
         let wire = if is_v10 { Wire::V10 } else { Wire::V13 };
@@ -124,7 +125,7 @@ proptest! {
                     read.drain(..).for_each(|it| installed.confirm(it, NOW));
                     just_added.clear();
                 }
-                // A time-out is a second at least, so a rule that was just added does not expire.
+                // A timeout is at least one second, so a rule that was just added does not expire.
                 Step::Expire(n) if !just_added.contains(&key(n)) => {
                     if let Some(gone) = model.rules.remove(&key(n)) {
                         installed.expired(&key(n), gone.owner);
@@ -160,7 +161,8 @@ proptest! {
         let at_rest = model.at_rest();
         let wanted = (1..3).map(|n| (key(n), content(7, n, 1))).collect();
         prop_assert_eq!(at_rest, wanted);
-        // After all messages are done, nothing is kept.
+        // After the switch has handled all messages, no slot has a pending change, and the index has only the rules on
+        // the switch.
         read.drain(..).for_each(|it| installed.confirm(it, NOW));
         while let Some((key, effect, written)) = model.unread.pop_front() {
             model.carry_out(&key, &effect);

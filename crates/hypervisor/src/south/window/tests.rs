@@ -1,4 +1,5 @@
-//! The window before switches of many kinds, in virtual time: how busy it keeps them, and how much stands there.
+//! Tests of the window with models of different switches, in virtual time. They measure how busy the window keeps the
+//! switch, and how much work is in flight.
 
 use super::*;
 use alloc::boxed::Box;
@@ -8,29 +9,30 @@ const MICRO: u64 = 1_000;
 const MILLI: u64 = 1_000_000;
 const SECOND: u64 = 1_000_000_000;
 
-/// When the switch has done a message that arrives at `arrival`, and when its answer leaves. The last message was done at
-/// `free`.
+/// A model of a switch. The arguments are the time at which a message arrives, and the time at which the switch
+/// finished the last message. The results are the time at which the switch finishes the message, and the time at which
+/// the reply leaves.
 type Model = Box<dyn FnMut(u64, u64) -> (u64, u64)>;
 
-/// What acknowledges work.
+/// The replies that acknowledge work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Answered {
-    /// An answer to each message.
+    /// Each message has a reply.
     Each,
-    /// A barrier of the hypervisor's own behind half a window of messages.
+    /// Only barriers have a reply. The hypervisor sends a barrier after half a window of messages.
     ByBarriers,
 }
 
-/// What came of the last second.
+/// Measurements of the last second of a run.
 #[derive(Debug)]
 struct Seen {
-    /// Messages of tenants that were done.
+    /// The number of acknowledged messages of tenants.
     done: u64,
-    /// How long a message waited for the window at most, in nanoseconds.
+    /// The longest time that a message waited for the window, in nanoseconds.
     longest: u64,
-    /// The mean of the work in flight.
+    /// The average work in flight.
     in_flight: f64,
-    /// Barriers of the hypervisor's own that were done. A barrier takes as long as a message.
+    /// The number of acknowledged barriers of the hypervisor. A barrier takes as long as a message.
     barriers: u64,
 }
 
@@ -39,20 +41,21 @@ struct Loop {
     model: Model,
     answered: Answered,
     now: u64,
-    /// Nanoseconds from here to the switch and back.
+    /// The round-trip time to the switch, in nanoseconds.
     delay: u64,
     tenants: u32,
-    /// The hypervisor runs only at multiples of this.
+    /// The hypervisor runs only at multiples of this time, in nanoseconds.
     turn: u64,
     free: u64,
     last_arrival: u64,
-    /// Answers on their way: when they arrive, for what, and how much work they show to be done.
+    /// Replies in flight. Each has the time of its arrival, its message, and the work that the reply acknowledges.
     due: VecDeque<(u64, Sent, u32)>,
     unacknowledged: u32,
     uncovered: u32,
-    /// Nanoseconds from one message of the tenants to the next; nothing if messages always wait.
+    /// The time from one message of the tenants to the next message, in nanoseconds. The time is 0 if messages always
+    /// wait.
     interval: u64,
-    /// When the next message comes that has not been sent.
+    /// The time at which the tenants have the next message.
     next: u64,
 }
 
@@ -99,7 +102,7 @@ impl Loop {
         }
     }
 
-    /// Sends what waits, as the hypervisor does.
+    /// Sends the waiting messages, as the hypervisor does.
     fn fill(&mut self) {
         for tenant in 0..self.tenants {
             self.window.note_demand(tenant, Instant(self.now));
@@ -120,7 +123,7 @@ impl Loop {
         }
     }
 
-    /// When the hypervisor runs next.
+    /// The time at which the hypervisor runs next.
     fn wakes(&self) -> u64 {
         let answer = self.due.front().map(|due| due.0);
         let message =
@@ -144,7 +147,8 @@ impl Loop {
                 break;
             }
             self.fill();
-            // One turn: all answers that are there, and after each the next messages.
+            // In one turn, the hypervisor handles all replies that have arrived. After each reply it sends the next
+            // messages.
             let mut due = self.due.len() as u32;
             while let Some(&(at, sent, cost)) = self.due.front()
                 && at <= self.now
@@ -163,7 +167,7 @@ impl Loop {
     }
 }
 
-/// A number in `0..below` that looks random.
+/// A pseudo-random number in `0..below`.
 fn noise(n: &mut u64, below: u64) -> u64 {
     *n = n.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     (*n >> 33) % below
@@ -173,7 +177,7 @@ fn singly(service: u64) -> impl FnMut(u64, u64) -> (u64, u64) {
     move |arrival, free| (arrival.max(free) + service, arrival.max(free) + service)
 }
 
-/// Up to `most` messages every `period`, all at once.
+/// A switch that finishes up to `most` messages together at the end of each `period`.
 fn in_batches(most: u64, period: u64) -> impl FnMut(u64, u64) -> (u64, u64) {
     let (mut batch, mut taken) = (0, 0);
     move |arrival, _| {
@@ -188,7 +192,8 @@ fn in_batches(most: u64, period: u64) -> impl FnMut(u64, u64) -> (u64, u64) {
     }
 }
 
-/// One message every `service`, and up to `most` at once after a time without messages: a bucket of tokens.
+/// A switch with a token bucket. It does one message in the time `service`, and up to `most` messages at once after a
+/// time without messages.
 fn by_tokens(most: u64, service: u64) -> impl FnMut(u64, u64) -> (u64, u64) {
     let mut full = 0;
     move |arrival, _| {
@@ -198,7 +203,7 @@ fn by_tokens(most: u64, service: u64) -> impl FnMut(u64, u64) -> (u64, u64) {
     }
 }
 
-/// Done singly, and answered later than that by a varying time.
+/// A switch that does one message after another. The reply leaves between `least` and `most` after the message is done.
 fn late(service: u64, least: u64, most: u64) -> impl FnMut(u64, u64) -> (u64, u64) {
     let mut n = 1;
     move |arrival, free| {
@@ -207,7 +212,7 @@ fn late(service: u64, least: u64, most: u64) -> impl FnMut(u64, u64) -> (u64, u6
     }
 }
 
-/// Runs for `slice`, then others run for between `least` and `most`.
+/// A switch that runs for the time `slice`. Then other processes use the core for between `least` and `most`.
 fn on_a_shared_core(
     service: u64,
     slice: u64,
@@ -226,7 +231,8 @@ fn on_a_shared_core(
     }
 }
 
-/// As Open vSwitch works: up to 50 messages of a connection, then all ports, which takes `ports`, and so on.
+/// A switch that works as Open vSwitch does. It does up to 50 messages of a connection, then handles all its ports in
+/// the time `ports`, and begins again. A message takes between `least` and `most`.
 fn in_a_loop(least: u64, most: u64, ports: u64) -> impl FnMut(u64, u64) -> (u64, u64) {
     let (mut n, mut next, mut free, mut taken) = (1, 0, 0, 50);
     move |arrival, _| {
@@ -242,8 +248,8 @@ fn in_a_loop(least: u64, most: u64, ports: u64) -> impl FnMut(u64, u64) -> (u64,
 
 const BOTH: [Answered; 2] = [Answered::Each, Answered::ByBarriers];
 
-/// Runs for three seconds. In the last one the switch is to be at least this busy, in percent of what it could do, with
-/// this much in flight.
+/// Runs for three seconds. In the last second the switch does at least `busy` percent of the `most` messages that it
+/// can do. The average work in flight is in the range `in_flight`.
 fn check(mut world: Loop, most: u64, busy: u64, in_flight: core::ops::RangeInclusive<f64>) {
     let answered = world.answered;
     let seen = world.run(3 * SECOND);
@@ -278,7 +284,7 @@ fn a_switch_with_a_token_bucket_keeps_a_short_queue_and_stays_busy() {
 #[test]
 fn stalls_of_the_host_neither_close_nor_open_the_window() {
     for answered in BOTH {
-        // Every hundredth answer is 5 ms late, and what follows with it.
+        // Every hundredth reply is 5 ms late, and delays the replies after it.
         let mut n = 0;
         let world = Loop::new(60 * MICRO, answered, move |arrival, free| {
             n += 1;
@@ -300,7 +306,7 @@ fn replies_that_are_late_for_any_queue_length_do_not_close_the_window() {
 #[test]
 fn a_switch_on_a_shared_cpu_core_is_kept_busy() {
     for answered in BOTH {
-        // It has half of the time, a millisecond at a time; the hypervisor runs every half millisecond.
+        // The switch has the core for half of the time, in slices of 1 ms. The hypervisor runs every 0.5 ms.
         let model = on_a_shared_core(8 * MICRO, MILLI, MILLI / 2, 3 * MILLI / 2);
         let world = Loop { turn: MILLI / 2, ..Loop::new(50 * MICRO, answered, model) };
         check(world, 62_500, 85, 60.0..=400.0);
@@ -321,20 +327,20 @@ fn a_switch_with_a_long_delay_is_kept_busy() {
     }
 }
 
-/// Open vSwitch, and a hypervisor that gets a core after `turn`.
+/// A switch like Open vSwitch, and a hypervisor that runs every `turn` microseconds.
 fn beside_a_loop(answered: Answered, turn: u64) -> Loop {
     let model = in_a_loop(8 * MICRO, 12 * MICRO, 230 * MICRO);
     Loop { turn: turn * MICRO, ..Loop::new(60 * MICRO, answered, model) }
 }
 
-/// Turns of a hypervisor, in microseconds.
+/// Values of the time between two runs of the hypervisor, in microseconds.
 const TURNS: [u64; 5] = [100, 200, 300, 500, 800];
 
 #[test]
 fn a_switch_that_alternates_messages_and_port_work_is_kept_busy() {
     for (answered, turn) in BOTH.into_iter().flat_map(|it| TURNS.map(|turn| (it, turn))) {
         let seen = beside_a_loop(answered, turn).run(3 * SECOND);
-        // Fifty messages and a look at the ports: 730 us.
+        // Fifty messages take 500 us on average, and the ports take 230 us.
         let at_most = 50 * SECOND / (730 * MICRO);
         assert!(seen.done * 100 >= at_most * 85, "{answered:?}, {turn} us: {seen:?}");
         assert!(seen.in_flight <= 150.0, "{answered:?}, {turn} us: {seen:?}");
@@ -362,7 +368,7 @@ fn messages_below_the_rate_of_the_switch_need_few_barriers() {
 #[test]
 fn the_queue_becomes_short_when_overload_follows_light_load() {
     for answered in BOTH {
-        // The switch can do 8,000 messages per second; the tenants first ask for a half of that.
+        // The switch can do 8,000 messages per second. At first, the tenants send 4,000 messages per second.
         let world = Loop::new(60 * MICRO, answered, singly(125 * MICRO));
         let mut world = Loop { interval: SECOND / 4_000, ..world };
         let seen = world.run(2 * SECOND);
@@ -400,7 +406,8 @@ fn the_window_adapts_when_the_switch_changes_its_speed() {
 
 #[test]
 fn replies_before_the_work_is_done_do_not_close_the_window() {
-    // The answer has no information about the queue, so nothing can bound the queue.
+    // The switch replies before it does the work. The reply has no information about the queue, so Weir cannot bound
+    // the queue.
     let world = Loop::new(60 * MICRO, Answered::ByBarriers, |arrival, _| (arrival, arrival));
     check(world, 100_000, 100, 3.0..=2048.0);
 }
@@ -432,7 +439,7 @@ fn a_single_active_tenant_keeps_a_switch_with_a_long_delay_busy() {
 fn a_large_message_closes_the_window_and_delays_the_next_large_message() {
     let at = |millis: u64| Instant(millis * MILLI);
     let mut window = Window::new(at(0));
-    // A tenant alone, so there is room for 256 units.
+    // The window of a single active tenant has 256 units.
     window.note_demand(3, at(0));
     window.on_send(63, at(0));
     assert!(window.is_open());
@@ -442,11 +449,11 @@ fn a_large_message_closes_the_window_and_delays_the_next_large_message() {
     assert!(!window.is_open(), "the large message is not done");
     window.release(1, at(51));
     assert!(window.is_open());
-    // It took 51 ms.
+    // The large message took 51 ms, so the next large message waits for another 51 ms.
     assert_eq!(window.admit(64, at(51)), Err(at(102)));
     assert_eq!(window.admit(63, at(51)), Ok(()));
     assert_eq!(window.admit(64, at(102)), Ok(()));
-    // This one takes 3 s.
+    // A large message that takes 3 s delays the next large message by only 200 ms.
     window.on_send(1_000, at(1_000));
     window.release(1_000, at(4_000));
     assert_eq!(window.admit(64, at(4_000)), Err(at(4_200)));
