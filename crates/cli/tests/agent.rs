@@ -1,4 +1,5 @@
-//! `weir agent` as somebody runs it: on a real lab, with Ctrl-C, killed, twice, and with what cannot be meant.
+//! Tests of `weir agent` on a real lab: an agent that ends, a killed agent, a second agent for the same interface, and
+//! wrong arguments.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::expect_used, clippy::panic)]
@@ -15,7 +16,7 @@ use std::time::{Duration, Instant};
 
 const RATED: Requirements = Requirements { switches: false, rates: true };
 
-/// Two hosts on a wire of 20 Mbit/s.
+/// A lab with two hosts on a link of 20 Mbit/s.
 struct Network {
     lab: LabGuard,
     state: PathBuf,
@@ -46,7 +47,8 @@ impl Network {
         command
     }
 
-    /// Starts it, and waits until it shapes; what it says from then on.
+    /// Starts the agent, and waits until the agent shapes its VNICs. Returns the process, and its further output on
+    /// stderr.
     fn start(&self, more: &[&str]) -> (Child, impl BufRead + use<>) {
         let mut child = self.agent(more).spawn().expect("start weir");
         let mut stderr = BufReader::new(child.stderr.take().expect("stderr"));
@@ -61,7 +63,7 @@ impl Network {
         String::from_utf8(output.expect("run tc").stdout).expect("UTF-8")
     }
 
-    /// UDP from h1 to h2, as fast as it goes, until it is dropped.
+    /// Sends UDP from h1 to h2 at full rate until the returned value is dropped.
     fn send(&self) -> Sender {
         let namespace = self.lab.namespace("h1").expect("a host");
         let bind = || UdpSocket::bind("0.0.0.0:0");
@@ -78,7 +80,7 @@ impl Network {
         Sender { stop, thread: Some(std::thread::spawn(send)) }
     }
 
-    /// Until somebody else has changed what is there.
+    /// Waits until the queueing of h1 satisfies `wanted`.
     fn wait_for(&self, wanted: impl Fn(&str) -> bool) {
         let start = Instant::now();
         while !wanted(&self.queueing()) {
@@ -147,7 +149,7 @@ fn root_vnics_of_a_killed_agent_are_unthrottled_and_the_next_agent_cleans_up() {
     let network = Network::new("kill");
     let before = network.queueing();
     let (mut child, mut stderr) = network.start(&["--vnic", "h1=8Mbit", "--vnic", "h2=2Mbit"]);
-    // h2 takes 2 of the 8 that h1 sends.
+    // The agent throttles h1 below its 8 Mbit/s, because h2 has bought only 2 Mbit/s.
     let throttled = |text: &str| {
         text.lines().any(|line| line.contains("htb 5745:10 ") && !line.contains("ceil 8Mbit"))
     };
@@ -200,7 +202,8 @@ fn wrong_arguments_of_the_agent_are_refused_with_a_reason() {
     }
 }
 
-/// The guard does only the steps that it receives, and ends with an error for a text that is no plan.
+/// The guard reads its steps from standard input. The guard ends with 0 after an empty input, the line `done` or an
+/// empty plan, and with 3 after a text that is no plan.
 #[test]
 fn a_guard_ends_without_steps_and_fails_on_text_that_is_no_plan() {
     for (input, expected) in

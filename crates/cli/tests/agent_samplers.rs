@@ -1,4 +1,5 @@
-//! `weir agent` with samplers in its file: beside shapers or alone, until Ctrl-C, killed, and with what cannot begin.
+//! Tests of `weir agent` with samplers in its configuration: samplers with and without shapers, a killed agent, and an
+//! agent that cannot start.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::expect_used, clippy::panic)]
@@ -13,7 +14,7 @@ use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A switch with two hosts, and a collector that both can reach.
+/// A lab with one switch and two hosts, and an sFlow collector.
 struct Network {
     lab: LabGuard,
     folder: PathBuf,
@@ -61,7 +62,7 @@ impl Network {
         Agent::start(&path)
     }
 
-    /// Open vSwitch's database says that the bridge samples.
+    /// Whether the database of Open vSwitch has an sFlow setting for the bridge.
     fn samples(&self) -> bool {
         let switch = self.lab.open_vswitch().expect("its Open vSwitch");
         switch.vsctl(["get", "Bridge", "s1", "sflow"]).expect("it").len() > 10
@@ -72,7 +73,7 @@ impl Network {
         assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
     }
 
-    /// Until that many samplers have reported pings.
+    /// Sends pings from h1 until this number of samplers has reported at least 20 samples each.
     fn wait_for_pings_of(&self, agents: usize) {
         let (start, mut buffer) = (Instant::now(), [0; 2048]);
         let mut collector = Collector::new(Vec::new(), Limits::default());
@@ -112,7 +113,7 @@ impl Agent {
         assert!(Command::new("kill").args([name, &pid]).status().expect("run kill").success());
     }
 
-    /// Its status, and the last of what it says.
+    /// Returns the exit status of the agent, and the rest of its output on stderr.
     fn end(mut self) -> (Option<i32>, String) {
         let mut said = String::new();
         self.stderr.read_to_string(&mut said).expect("what it says");
@@ -143,12 +144,13 @@ fn ovs_bridge_and_interface_samplers_run_and_recover_until_the_agent_ends() {
     agent.says("sampling one of 1 on spare");
     network.wait_for_pings_of(2);
 
-    // Another one does not take it over.
+    // A second agent does not take over the sampling of s1: the second agent exits with 3, and s1 still samples.
     let (status, said) = Agent::start(&network.folder.join("edge.toml")).end();
     assert!(status == Some(3) && said.contains("s1 samples by sFlow already"), "{said}");
     assert!(network.samples());
 
-    // What somebody ends goes on, and what went away is sampled when it is there again.
+    // The agent restores the sampling of s1 after another program has cleared the sFlow setting. The agent samples
+    // `spare` again after the interface was deleted and added.
     let switch = network.lab.open_vswitch().expect("its Open vSwitch");
     switch.vsctl(["clear", "Bridge", "s1", "sflow"]).expect("clear it");
     agent.says("s1 samples again");

@@ -1,5 +1,5 @@
-//! `weir bench hostile` in a short form: each attack is made, the quiet tenant is served meanwhile, and what is promised of
-//! memory, log and descriptors is reported. Times are not judged.
+//! Tests of `weir bench hostile` with short runs: each attack runs, the quiet tenant is served meanwhile, and the
+//! results have figures of memory, log and descriptors. The tests do not judge times.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::expect_used, clippy::panic)]
@@ -9,7 +9,7 @@ use report::{Point, Results};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// A folder that ends with the test.
+/// A folder that is removed at the end of the test.
 struct Folder(PathBuf);
 
 impl Drop for Folder {
@@ -31,7 +31,7 @@ fn hostile(name: &str, arguments: &[&str]) -> Results {
         .expect("start weir");
     let stdout = String::from_utf8_lossy(&output.stdout);
     let stderr = String::from_utf8_lossy(&output.stderr);
-    // 1 and 4: figures, which a busy machine decides.
+    // Exit codes 1 and 4 depend on measured figures, which a busy machine changes.
     assert!(matches!(output.status.code(), Some(0 | 1 | 4)), "{stdout}{stderr}");
     let results = Results::read(&folder.0).expect("result.json");
     let missing = results.findings.iter().find(|finding| finding.code == "not-measured");
@@ -58,7 +58,7 @@ fn check(results: &Results, attacks: usize) {
         ] {
             assert!(point.mean(metric).is_some(), "{name}: {metric} is not reported");
         }
-        // Who fills the store or a table takes nothing of the quiet tenant's share.
+        // A tenant that fills the store or a table does not get a part of the quiet tenant's share.
         assert_eq!(point.mean("refused_percent"), Some(0.0), "{name}");
         let attacks = point.mean("attacks_per_s");
         assert_eq!(attacks > Some(0.0), name != "none", "{name}: {attacks:?} attacks a second");

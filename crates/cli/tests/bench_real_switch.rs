@@ -1,4 +1,5 @@
-//! `weir bench` on a bridge that exists: every message through every system, and the bridge as it was afterwards.
+//! Tests of `weir bench` on Open vSwitch: each message through each system on an existing bridge, which has the same
+//! settings afterwards, and comparisons of many tenants.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::expect_used, clippy::panic)]
@@ -53,7 +54,7 @@ fn ovs_bench_run_measures_an_existing_bridge_and_restores_the_bridge() {
     let messages = "packet-in,packet-out,flow-mod,flow-mod-packet,port-stats,echo";
     let output = bench(&["--system", "direct,weir,weir-networks", "--message", messages]);
     let stderr = String::from_utf8_lossy(&output.stderr);
-    // 4: the generator was late, which is the machine's affair.
+    // Exit code 4: the load generator was late, which depends on the machine.
     assert!(
         matches!(output.status.code(), Some(0 | 4)),
         "{stderr}{}",
@@ -65,7 +66,7 @@ fn ovs_bench_run_measures_an_existing_bridge_and_restores_the_bridge() {
         let unanswered = point.mean("unanswered_percent");
         assert_eq!(unanswered, Some(0.0), "{} {}", point.system, point.label());
         let is_weir = point.system.starts_with("weir");
-        // Weir answers ECHOs itself.
+        // Weir answers ECHO_REQUESTs itself, and sends PACKET_INs only to controllers.
         let message = point.parameters["message"].to_string();
         let goes_south = !["PACKET_IN", "ECHO"].contains(&message.as_str());
         let own = point.mean("own_messages_percent");
@@ -97,7 +98,7 @@ fn ovs_bench_comparisons_of_many_tenants_run_on_a_real_switch() {
         return;
     }
     let folder = std::env::temp_dir().join(format!("weir-comparisons-{}", std::process::id()));
-    // The comparison, its cases, and those of its systems that must have a figure.
+    // Each row has a comparison, the number of its points, and the systems that may have points.
     for (comparison, cases, systems) in [
         ("tenants", 13, &["direct", "haproxy", "weir", "weir-networks"][..]),
         ("isolation-flood", 18, &["direct", "weir", "weir-networks"]),
@@ -113,7 +114,8 @@ fn ovs_bench_comparisons_of_many_tenants_run_on_a_real_switch() {
             .expect("start weir");
         let stdout = String::from_utf8_lossy(&output.stdout);
         let stderr = String::from_utf8_lossy(&output.stderr);
-        // 1 and 4: a criterion of time is not met, or the generator was late, which is the machine's affair.
+        // Exit code 1: a time criterion is not met. Exit code 4: the load generator was late. Both depend on the
+        // machine.
         let code = output.status.code();
         assert!(matches!(code, Some(0 | 1 | 4)), "{comparison}: {stdout}{stderr}");
         let results = Results::read(&out).expect("result.json");

@@ -1,4 +1,5 @@
-//! `weir bench scenario`: tenants, rates and mixes that change while a run goes on, and files that are wrong.
+//! Tests of `weir bench`: scenarios whose load streams change during a run, wrong scenario files, first-packet
+//! measurements, rate searches and sweeps.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::expect_used, clippy::panic)]
@@ -28,7 +29,8 @@ stop_ms = 500
 subject = false
 "#;
 
-/// Its exit status, what it said, and where its results are.
+/// Runs `weir bench scenario` with this text as its file. Returns the exit status, stderr, and the folder of the
+/// results.
 fn run(name: &str, text: &str, arguments: &[&str]) -> (Option<i32>, String, PathBuf) {
     let folder = std::env::temp_dir().join(format!("weir-scenario-{name}-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("a folder");
@@ -57,7 +59,7 @@ fn a_scenario_starts_speeds_up_and_stops_the_stream_of_a_second_tenant() {
     for point in &results.points {
         let counts: Vec<(u64, u64)> =
             point.tenants.iter().map(|tenant| (tenant.sent, tenant.received)).collect();
-        // 600 ms at 1,000/s; 200 ms at 500/s and 200 ms at 2,000/s.
+        // Tenant 0 sends 600 ms at 1,000/s. Tenant 1 sends 200 ms at 500/s and 200 ms at 2,000/s.
         assert_eq!(counts, [(600, 600), (500, 500)], "{}", point.system);
         assert_eq!(point.latency.get("latency").map(|latency| latency.count), Some(600));
         let kinds: Vec<&str> = point.latency.keys().map(String::as_str).collect();
@@ -170,7 +172,7 @@ fn printed_and_written_results_of_a_rate_search_and_of_a_sweep_are_equal() {
     assert!(page.contains("generator_ceiling_per_s") && page.contains("lag p99"));
 }
 
-/// One HTTP request, and the status and body of its answer.
+/// Sends one HTTP request, and returns the status and the body of the response.
 fn request(address: &str, method: &str, path: &str, body: &str) -> (u16, serde_json::Value) {
     let stream = TcpStream::connect(address).expect("the control socket");
     let request = rest::Request::new(method, path, address).json(body);
@@ -179,7 +181,8 @@ fn request(address: &str, method: &str, path: &str, body: &str) -> (u16, serde_j
     (status, serde_json::from_str(&text).expect("JSON"))
 }
 
-/// A scenario's own words, said while it runs: a tenant comes, changes its rate and mix, and another one goes.
+/// During a run, REST requests add a stream of tenant 1, replace this stream by a stream with another rate and message
+/// type, and stop the stream of tenant 0.
 #[test]
 fn streams_are_added_replaced_and_stopped_by_rest_during_a_run() {
     let folder = std::env::temp_dir().join(format!("weir-control-{}", std::process::id()));
@@ -205,7 +208,7 @@ fn streams_are_added_replaced_and_stopped_by_rest_during_a_run() {
         .map_while(Result::ok)
         .find_map(|line| Some(line.strip_prefix("changes: http://")?.split('/').next()?.to_owned()))
         .expect("where to ask");
-    // A question before the run begins is answered so.
+    // Before the run begins, the status is 409, and the body has an error text.
     let state = loop {
         match request(&address, "GET", "/streams", "") {
             (200, state) => break state,
@@ -243,7 +246,8 @@ fn streams_are_added_replaced_and_stopped_by_rest_during_a_run() {
     let (came, changed, went) =
         (ms(&added, "start_ms"), ms(&replaced, "start_ms"), ms(&stopped, "stop_ms"));
     let sent: Vec<u64> = results.points[0].tenants.iter().map(|tenant| tenant.sent).collect();
-    // Tenant 0 until it went; tenant 1 at 500/s until it was changed, and at 2,000/s until the end.
+    // Tenant 0 sends at 1,000/s until its stream is stopped. Tenant 1 sends at 500/s until its stream is replaced, and
+    // at 2,000/s until the end.
     let expected = [went, (changed - came) / 2 + 2 * (6000 - changed)];
     for (sent, expected) in sent.iter().zip(expected) {
         assert!(sent.abs_diff(expected) <= 2, "{sent} and not {expected}");

@@ -1,4 +1,5 @@
-//! `weir bench` over TLS through Weir, with certificates as `ovs-pki` makes them, each side on its own and both.
+//! Tests of `weir bench` over TLS through Weir, with certificates of `ovs-pki`: TLS to switches, to controllers, and on
+//! both sides.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::expect_used, clippy::panic)]
@@ -12,7 +13,8 @@ use report::Results;
 use std::fs;
 use std::process::{Command, Stdio};
 
-/// `KEY,CERT,CA` with both authorities as the CA: Weir is a controller to switches and a switch to controllers.
+/// Returns `KEY,CERT,CA`. The CA file has both authorities, because Weir is a controller to switches and a switch to
+/// controllers.
 fn identity(pki: &Pki, files: &TlsFiles) -> String {
     let [key, certificate] =
         [&files.private_key, &files.certificate].map(|path| path.display().to_string());
@@ -39,7 +41,7 @@ fn check(test: &str, to_switches: bool, to_controllers: bool) {
         .output()
         .expect("start weir bench");
     let stderr = String::from_utf8_lossy(&output.stderr);
-    // A busy machine is a finding.
+    // A busy machine is reported as a finding, so exit codes 1 and 4 are allowed.
     assert!(matches!(output.status.code(), Some(0 | 1 | 4)), "{stderr}");
     let results = Results::read(&out).expect("result.json");
     assert_eq!(results.points.len(), 3);

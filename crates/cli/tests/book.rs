@@ -1,7 +1,7 @@
-//! The book: each page of `docs/` is in `docs/SUMMARY.md`, and each link leads somewhere, in the repository and in the book
-//! that `scripts/book` makes.
+//! Tests of the book: each page of `docs/` is in `docs/SUMMARY.md`, and each link has a target, in the repository and
+//! in the book that `scripts/book` builds.
 //!
-//! What the commands of the tutorial and of the how-to pages print is checked by `e2e/pages.rs`.
+//! `e2e/pages.rs` tests the output of the commands on the tutorial and how-to pages.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stderr)]
@@ -47,7 +47,7 @@ fn dead_links_are_found() {
 #[test]
 fn the_summary_lists_every_documentation_page_once() {
     let summary = repository().join("docs/SUMMARY.md");
-    // A title above other pages has no page of its own.
+    // A title above other pages has no page, so its link is empty.
     let links = Page::read(&summary).links.into_iter().filter(|link| !link.is_empty());
     let listed: Vec<PathBuf> = links.map(|link| resolved(&summary, &link)).collect();
     let unique: BTreeSet<PathBuf> = listed.iter().cloned().collect();
@@ -62,7 +62,7 @@ fn the_summary_lists_every_documentation_page_once() {
     );
 }
 
-/// The published tree: pages and all that they link to.
+/// Checks each `href` and `src` in the HTML pages of the built book.
 #[test]
 fn the_built_book_has_no_dead_links() {
     let test = "the_built_book_has_no_dead_links";
@@ -132,7 +132,7 @@ impl Page {
         page
     }
 
-    /// The name by which links reach the section, as mdBook and GitHub make it.
+    /// Adds the name by which links reach the section. mdBook and GitHub make the same name.
     fn add_section(&mut self, title: &str) {
         let title = title.trim().to_lowercase();
         let kept = title.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
@@ -147,7 +147,7 @@ impl Page {
     }
 }
 
-/// Links of these pages, in a repository, that lead to no file or to no section.
+/// Returns the links of these pages that have no target file or no target section.
 fn dead_links(root: &Path, pages: &[PathBuf]) -> Vec<String> {
     let mut dead = Vec::new();
     for path in pages {
@@ -170,7 +170,7 @@ fn is_outside(link: &str) -> bool {
     link.contains("://") || link.starts_with("mailto:") || link.starts_with("data:")
 }
 
-/// The file that a link of a page means; the page itself if the link has a section only.
+/// Returns the file of a link on a page: the page itself if the link has only a section.
 fn resolved(page: &Path, file: &str) -> PathBuf {
     if file.is_empty() {
         return page.to_owned();
@@ -185,7 +185,7 @@ fn resolved(page: &Path, file: &str) -> PathBuf {
     path.components().collect()
 }
 
-/// Files with that ending in a folder and its folders.
+/// Returns the files with this ending in a folder and its subfolders.
 fn below(folder: &Path, ending: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];

@@ -1,7 +1,7 @@
-//! Modules that use each other in a circle, held by a test.
+//! Tests that no crate has modules that use each other in a circle.
 //!
-//! In a circle no module can be understood, tested or moved without all others. No crate has one. A module that exports a
-//! name of another module is on the way of all modules that take the name from it.
+//! A module of a circle cannot be understood, tested or moved without all other modules of the circle. A module that
+//! exports a name of another module counts as used by each module that takes the name from it.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::expect_used, clippy::panic)]
@@ -69,7 +69,7 @@ fn a_module_cycle_is_found_through_a_module_that_re_exports_the_name() {
     assert_eq!(through_another_folder, [["a", "a::work", "b"]]);
 }
 
-/// What each of these modules uses: names and sources.
+/// Returns the graph of these modules, given by name and source.
 fn graph_of<const N: usize>(sources: [(&str, &str); N]) -> Graph {
     let sources: BTreeMap<ModulePath, String> = sources
         .map(|(path, text)| {
@@ -84,7 +84,7 @@ fn named(modules: &BTreeSet<ModulePath>) -> Vec<String> {
     modules.iter().map(|module| module.join("::")).collect()
 }
 
-/// Sets of modules each of which reaches all others of its set, if there are two at least.
+/// Returns each set of at least two modules in which each module reaches all other modules.
 fn circles(graph: &Graph) -> Vec<BTreeSet<ModulePath>> {
     let reached: Graph = graph
         .keys()

@@ -1,6 +1,8 @@
-//! `weir demo` ends well however it ends: done, interrupted at any moment, or with nobody left to read it.
+//! Tests that `weir demo` ends well after its last step, after an interrupt at any moment, and after its reader has
+//! closed the pipe.
 //!
-//! Where Open vSwitch can be used the switch is real, else emulated: what must be left behind is the same, nothing.
+//! The switch is real where Open vSwitch is available, and emulated elsewhere. In both cases an ended demo leaves no
+//! processes and no working files.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::expect_used, clippy::panic)]
@@ -14,16 +16,17 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// A demo that may take this long to end after it was asked to.
+/// The longest time that a demo may take to end.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A variable that all its children inherit, by which they are found.
+/// An environment variable that all child processes of the demo inherit. The test finds the child processes by this
+/// variable.
 const MARK: &str = "WEIR_DEMO_TEST";
 
 struct Demo {
     child: Child,
     mark: String,
-    /// What it may write to; not there before.
+    /// The output folder, which does not exist before the demo.
     out: PathBuf,
 }
 
@@ -32,7 +35,7 @@ impl Demo {
         Demo::of(Path::new(env!("CARGO_BIN_EXE_weir")), name, arguments)
     }
 
-    /// By that copy of the program.
+    /// Starts this copy of the program.
     fn of(program: &Path, name: &str, arguments: &[&str]) -> Demo {
         let mark = format!("{name}-{}", std::process::id());
         let out = std::env::temp_dir().join(format!("weir-demo-{mark}"));
@@ -50,12 +53,12 @@ impl Demo {
         Demo { child, mark, out }
     }
 
-    /// Reads until a line that contains `words` came.
+    /// Reads stdout up to a line that contains `words`.
     fn read_until(&mut self, words: &str) {
         let stdout = self.child.stdout.take().expect("stdout is ours");
         let mut lines = BufReader::new(stdout).lines().map_while(Result::ok);
         assert!(lines.any(|line| line.contains(words)), "{words:?} never came");
-        // Somebody has to go on reading, or the demo would stop at a full pipe.
+        // A thread continues to read, because a demo with a full pipe would stop.
         std::thread::spawn(move || lines.for_each(drop));
     }
 
@@ -74,7 +77,8 @@ impl Demo {
         }
     }
 
-    /// Nothing that it started or made is there any more.
+    /// Asserts that no process, namespace, lab or working file of the demo is left. `keeps_results` says whether the
+    /// output folder must exist.
     fn assert_left_nothing(&self, keeps_results: bool) {
         let left = processes_with(&format!("{MARK}={}", self.mark));
         assert!(left.is_empty(), "{}: still running: {left:?}", self.mark);
@@ -103,7 +107,7 @@ fn entries(folder: &str) -> Vec<PathBuf> {
     entries.filter_map(|entry| Some(entry.ok()?.path())).collect()
 }
 
-/// The command lines of all processes with this variable.
+/// Returns the command lines of all processes with this variable in their environment.
 fn processes_with(variable: &str) -> Vec<String> {
     let has_it = |folder: &PathBuf| {
         let environment = fs::read(folder.join("environ")).unwrap_or_default();
@@ -116,8 +120,8 @@ fn processes_with(variable: &str) -> Vec<String> {
         .collect()
 }
 
-/// Runs the demo to the end and gives the output of the demo. All expectations must hold, and the results must be there. The demo
-/// itself may say that the machine was too busy to judge whether all messages arrived.
+/// Runs the demo to the end and returns its output. All expectations must hold, and the result files must exist. The
+/// demo may report that the machine was too busy to judge whether all messages arrived.
 fn check_to_the_end(name: &str, arguments: &[&str]) -> String {
     check_demo(Demo::start(name, arguments))
 }
@@ -145,7 +149,7 @@ fn check_demo(mut demo: Demo) -> String {
     said
 }
 
-/// A copy of the program that lies where no os-ken is near falls back to other controllers.
+/// A copy of the program in a folder without os-ken uses other controllers.
 #[test]
 fn the_demo_succeeds_without_os_ken() {
     let folder = std::env::temp_dir().join(format!("weir-alone-{}", std::process::id()));
@@ -155,7 +159,7 @@ fn the_demo_succeeds_without_os_ken() {
     for version in ["1.0", "1.3"] {
         let name = format!("without-os-ken-{version}");
         let said = check_demo(Demo::of(&program, &name, &["--emulated", "--protocols", version]));
-        // Unless the system's own Python has it.
+        // The Python of the system may have os-ken.
         let has_os_ken = said.contains("its controller: os-ken");
         assert_eq!(said.contains("red's have to go first"), version == "1.0" && !has_os_ken);
     }
@@ -172,7 +176,7 @@ fn the_demo_succeeds_on_openflow_13() {
     check_to_the_end("to-the-end-13", &["--emulated", "--protocols", "1.3"]);
 }
 
-/// README's command is the same on OpenFlow 1.0.
+/// The test of README.md runs the demo on OpenFlow 1.0.
 #[test]
 fn ovs_the_demo_succeeds_on_openflow_13() {
     let needs = lab::Requirements { switches: true, rates: false };
@@ -182,7 +186,8 @@ fn ovs_the_demo_succeeds_on_openflow_13() {
     check_to_the_end("ovs-to-the-end-13", &["--protocols", "1.3"]);
 }
 
-/// Interrupted after a line of its story; before the first, while namespaces are being made, included.
+/// Interrupts the demo after a line of its output. With an empty `after` the interrupt is before the first line, while
+/// the demo makes namespaces.
 fn check_interrupted(name: &str, signal: Signal, after: &str) {
     let mut demo = Demo::start(name, &[]);
     if after.is_empty() {
@@ -211,7 +216,7 @@ fn a_demo_terminated_during_measurement_leaves_no_processes_or_files() {
     check_interrupted("terminate-measuring", Signal::SIGTERM, "message     rate/s");
 }
 
-/// Nobody is left to clear up, but nothing goes on: the kernel ends what it had started.
+/// A killed demo cannot clean up, but the kernel ends the processes that the demo has started.
 #[test]
 fn a_killed_demo_leaves_no_running_processes() {
     let mut demo = Demo::start("killed", &["--emulated"]);
@@ -247,7 +252,7 @@ fn a_demo_output_folder_that_cannot_be_made_is_refused_by_name() {
         .output()
         .expect("start weir demo");
     let said = String::from_utf8_lossy(&output.stderr);
-    // Before anything is measured.
+    // The folder is refused before any measurement.
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("'/proc/no/such' for '--out <DIR>'"), "{said}");
 }

@@ -1,4 +1,4 @@
-//! `weir fabric simulate` as a user sees it.
+//! Tests of the command `weir fabric simulate`: its output, files and exit status.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::expect_used, clippy::panic)]
@@ -35,7 +35,7 @@ fn fabric_simulate_prints_and_writes_repeatable_results() {
     assert_eq!(run()["points"], results["points"], "the same seed gives the same result");
     let _ = fs::remove_dir_all(&out);
 
-    // Two ways without labels, three with them at two intervals.
+    // Two methods without labels, and three methods with labels at two intervals each.
     let points = results["points"].as_array().expect("points");
     assert_eq!(points.len(), 2 + 3 * 2);
     let reached = |system: &str, interval: Option<f64>| {

@@ -1,8 +1,8 @@
-//! The architecture, held by a test.
+//! Tests of the architecture: the dependencies of crates and modules, and the contents of source files.
 //!
-//! ARCHITECTURE.md says which crate may depend on which and what no source file may contain; `MODULES` says the same of a
-//! crate's modules. Here the same is data,
-//! and each test compares the tree with it. A change that needs another arrow changes both in the same commit.
+//! ARCHITECTURE.md says which crate may depend on which, and what no source file may contain. The lists here say the
+//! same as data, and `MODULES` adds the modules of each crate. A change that adds a dependency changes the list and
+//! ARCHITECTURE.md in the same commit.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::expect_used, clippy::panic)]
@@ -15,7 +15,8 @@ use std::path::{Path, PathBuf};
 
 use support::{ModulePath, graph, sources};
 
-/// Who may depend on whom. A crate that is missing here is a failure, and so is an arrow that is not listed.
+/// The crates that each crate may depend on. A crate without a row is a failure, and so is a dependency that is not
+/// listed.
 const ARROWS: &[(&str, &[&str])] = &[
     ("openflow", &[]),
     ("flowspace", &["openflow"]),
@@ -55,9 +56,10 @@ const ARROWS: &[(&str, &[&str])] = &[
 /// A module, and the modules that it uses.
 type Row = (&'static str, &'static [&'static str]);
 
-/// Which modules of its own crate each module uses, with all modules in its folder: neither more nor fewer. Each uses only those above
-/// it. The crate's root may use all. Inside a folder the test of circles holds the order; for `switch` there is [`OF_SWITCH`].
-#[rustfmt::skip] // A name a line would be long.
+/// The modules of its own crate that each module uses, including all modules in its folder. The list is exact. Each
+/// module uses only modules above itself in the list. The crate's root may use all modules. Inside a folder,
+/// `circles.rs` forbids circles, and [`OF_SWITCH`] has the order for `switch`.
+#[rustfmt::skip] // One name per line would make the list long.
 const MODULES: &[(&str, &[Row])] = &[
     (
         "compile",
@@ -207,46 +209,48 @@ const MODULES: &[(&str, &[Row])] = &[
     ),
 ];
 
-/// The same of `hypervisor::switch` and all modules in it, down to files: a module, and the modules of `switch` that it uses. `switch`
-/// stands for the type `Switch`: above it are the types of which it consists, below it are its methods.
+/// The same list for `hypervisor::switch` and all modules in it, down to files: a module, and the modules of `switch`
+/// that it uses. The row `switch` is the type `Switch`. The types of its fields are above this row, and its methods are
+/// below.
 const OF_SWITCH: &str = include_str!("support/switch_modules.txt");
 
-/// The peers that any crate's tests may stand on, beside what the crate itself depends on.
+/// The crates that the tests of any crate may depend on, beside the dependencies of the crate itself.
 const TEST_PEERS: &[&str] =
     &["openflow", "flowspace", "channel", "emulate", "packet", "lab", "report", "rest"];
 
-/// They measure any system as a black box, so not even their tests may know Weir's insides.
+/// Crates that measure any system as a black box. Not even their tests may depend on Weir's insides.
 const BLACK_BOX: &[&str] = &["bench", "evaluate", "papers", "demo"];
 const INSIDES: &[&str] = &["hypervisor", "daemon"];
 
-/// `no_std`: the compiler proves that they touch no socket, file, clock or thread.
+/// Crates with `no_std`: the compiler proves that these crates use no socket, file, clock or thread.
 const PURE: &[&str] = &["openflow", "flowspace", "fabric", "compile", "hypervisor"];
 
-/// What a pure crate may use from outside; each of these is `no_std` itself.
+/// External crates that a pure crate may use. Each of these crates is `no_std`.
 const PURE_MAY_USE: &[&str] =
     &["bitflags", "hashbrown", "heapless", "smallvec", "siphasher", "zerocopy", "rustc-hash"];
 
-/// Ring buffers need `unsafe`; everybody else forbids it.
+/// Crates with ring buffers, which need `unsafe`. All other crates forbid `unsafe`.
 const MAY_BE_UNSAFE: &[&str] = &["channel", "packet"];
 
-/// Past this a file is split by meaning.
+/// The most lines of a file. A longer file must be split by meaning.
 const LONGEST_FILE: usize = 800;
 
-/// Crates whose types are closed: what a type does with its fields is in the type's own module.
+/// Crates whose types are closed: the methods of a type are in the type's own module.
 const CLOSED: &[&str] = &["hypervisor", "compile"];
 
-/// Past this a type's fields that belong together become a type.
+/// The most fields of a type. In a type with more fields, fields that belong together must become a type.
 const MOST_FIELDS: usize = 15;
 
-/// Types with more fields than that, and how many: neither more nor fewer. None may be added.
+/// Types with more fields, and the number of their fields. The list is exact, and no type may be added.
 const MORE_FIELDS: &[(&str, usize)] = &[];
 
-/// Types with fields that the whole crate may change (`pub(crate)`), and how many: none may be added. A plain record, which holds
-/// values and no rule about them, has `pub` fields.
+/// Types with fields that the whole crate may change (`pub(crate)`), and the number of these fields. No type may be
+/// added. A plain record, which holds values without a rule about the values, has `pub` fields.
 const OPEN_FIELDS: &[(&str, usize)] = &[];
 
-/// The modules of `hypervisor` that name a version of OpenFlow, with all modules in their folder, and why: neither more nor fewer. What
-/// differs for all others is a fact in `semantics`, an ability in `compile::Target`, or a function in `messages`.
+/// The modules of `hypervisor` that name a version of OpenFlow, including all modules in their folder, and the reason.
+/// The list is exact. For all other modules, a difference between versions is a fact in `semantics`, an ability in
+/// `compile::Target`, or a function in `messages`.
 const NAME_VERSIONS: &[(&str, &str)] = &[
     ("semantics", "has the facts of each version"),
     ("messages", "calls the function that reads or writes a message of the version"),
@@ -365,7 +369,7 @@ fn pure_crates_cannot_do_io() {
             wrong.push(format!("{} lacks #![no_std]", shown(&root)));
         }
         for file in member.sources() {
-            // A test module may use std; the library may not call it back in.
+            // A test module may use std, and the library may not.
             let text = before_tests(&read(&file)).to_owned();
             if text.contains("extern crate std") && !text.contains("#[cfg(test)]\nextern crate std")
             {
@@ -384,13 +388,13 @@ fn pure_crates_cannot_do_io() {
     assert_none(&wrong);
 }
 
-/// They use std for their solvers, and so the compiler does not keep them pure; this does, and the `clippy.toml` of
-/// `sampling`.
+/// Crates that use std for their solvers, so the compiler does not prove that these crates are pure. The following test
+/// keeps these crates pure, and so does the `clippy.toml` of `sampling`.
 const COMPUTES: &[&str] = &["sampling", "simulate"];
 
 #[test]
 fn planner_and_simulation_use_no_network_files_processes_threads_or_clock() {
-    // Written in halves, so that this file does not find itself.
+    // Each word is written in halves, so that the test does not find this file.
     let forbidden = [
         concat!("std::", "net"),
         concat!("std::", "fs"),
@@ -436,7 +440,7 @@ fn source_files_are_short_and_have_a_description() {
         if lines > LONGEST_FILE {
             wrong.push(format!("{} has {lines} lines; split it by meaning", shown(&file)));
         }
-        // The parent of `tests.rs` says what the file is.
+        // The parent module describes a file `tests.rs`.
         let is_described =
             file.ends_with("tests.rs") || text.lines().any(|line| line.starts_with("//! "));
         if !is_described {
@@ -498,7 +502,7 @@ fn first_name(text: &str) -> &str {
 #[test]
 fn openflow_versions_are_named_only_in_listed_modules() {
     let sources = sources(&repository().join("crates/hypervisor"));
-    // A version has one name in headers and another in the compiler.
+    // A version has one name in headers and another name in the compiler.
     let names = |text: &str| ["Version::V1_", "Wire::V1"].iter().any(|name| text.contains(name));
     let found: BTreeSet<String> = sources
         .iter()
@@ -555,7 +559,7 @@ fn structs(text: &str) -> Vec<(&str, Vec<&str>)> {
         }
         let name = after.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
         let body = lines.by_ref().take_while(|line| *line != "}");
-        // A longer type goes on in lines that are indented more.
+        // A long type continues in lines with more indentation.
         let fields = body.filter_map(|line| line.strip_prefix("    "));
         let is_field = |line: &&str| !line.starts_with([' ', '/', '#', '}', ')', '>']);
         found.push((name, fields.filter(is_field).collect()));
@@ -565,7 +569,7 @@ fn structs(text: &str) -> Vec<(&str, Vec<&str>)> {
 
 #[test]
 fn source_files_contain_no_todo_marks() {
-    // Written in halves, so that this file does not find itself.
+    // Each word is written in halves, so that the test does not find this file.
     let forbidden = [
         concat!("todo", "!("),
         concat!("unimplemented", "!("),
@@ -583,7 +587,7 @@ fn tests_named_on_the_security_page_exist() {
     collect(&repository().join("crates"), "rs", &mut files);
     let sources: Vec<String> = files.iter().map(|file| read(file)).collect();
     let page = read(&repository().join("docs/security.md"));
-    // Names of tests are sentences; those of metrics begin with the program's.
+    // A test's name has more than three underscores, and a metric's name begins with `weir_`.
     let is_test = |word: &&str| {
         let is_name =
             word.bytes().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'_');
@@ -610,7 +614,7 @@ fn no_file_contains_machine_specific_paths() {
 
 /// One crate of the workspace.
 struct Member {
-    /// Without the `weir-`.
+    /// The name without the prefix `weir-`.
     name: String,
     folder: PathBuf,
     manifest: toml::Table,
@@ -644,7 +648,7 @@ impl Member {
         if lib.exists() { lib } else { self.folder.join("src/main.rs") }
     }
 
-    /// Everything that is compiled: the library, its tests, benchmarks, examples and fuzz targets.
+    /// Returns all source files: the library, its tests, benchmarks, examples and fuzz targets.
     fn sources(&self) -> Vec<PathBuf> {
         let mut found = Vec::new();
         collect(&self.folder, "rs", &mut found);
@@ -670,7 +674,7 @@ fn members() -> Vec<Member> {
     members
 }
 
-/// Every crate that `name` depends on, through however many others, tests included.
+/// Returns each crate that `name` depends on, directly or through other crates, tests included.
 fn reachable(name: &str) -> BTreeSet<String> {
     let members = members();
     let mut reached = BTreeSet::new();
@@ -685,13 +689,13 @@ fn reachable(name: &str) -> BTreeSet<String> {
                     .filter(|used| reached.insert(used.clone())),
             );
         }
-        // Only its own tests are linked with it, not those of what it uses.
+        // Only the tests of the first crate count, not the tests of its dependencies.
         sections = &["dependencies", "build-dependencies"];
     }
     reached
 }
 
-/// `unsafe` whose reason does not stand in the lines just above it.
+/// Returns each `unsafe` without a `SAFETY` reason in the lines just above.
 fn unreasoned_unsafe(file: &Path) -> Vec<String> {
     const LINES_ABOVE: usize = 8;
     let text = read(file);
@@ -733,7 +737,7 @@ fn occurrences(forbidden: &[&str]) -> Vec<String> {
     found
 }
 
-/// Files below `folder` that end in `.extension` (empty: without one), except what is generated.
+/// Collects the files below `folder` that end in `.extension` (empty: without one), except generated files.
 fn collect(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) {
     const GENERATED: [&str; 4] = ["target", "corpus", "artifacts", "__pycache__"];
     let Ok(entries) = fs::read_dir(folder) else { return };

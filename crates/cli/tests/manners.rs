@@ -1,4 +1,4 @@
-//! How `weir` treats those who type: exit statuses, messages that say what to do, help, readers who go away.
+//! Tests of the command line of `weir`: exit statuses, error messages, help, and readers that close the pipe.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::expect_used, clippy::panic)]
@@ -12,7 +12,7 @@ const FINDING: i32 = 1;
 const USAGE: i32 = 2;
 const FAILURE: i32 = 3;
 
-/// A file that ends with the test.
+/// A file that is removed at the end of the test.
 struct File(PathBuf);
 
 impl File {
@@ -33,7 +33,7 @@ impl Drop for File {
     }
 }
 
-/// Runs `weir`: its exit status, and what it said on stdout and stderr.
+/// Runs `weir`. Returns the exit status, stdout and stderr.
 fn weir(arguments: &[&str]) -> (Option<i32>, String, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_weir"))
         .args(arguments)
@@ -45,7 +45,7 @@ fn weir(arguments: &[&str]) -> (Option<i32>, String, String) {
     (output.status.code(), text(&output.stdout), text(&output.stderr))
 }
 
-/// Where `weir ctl` finds Weir, and what it says if that is nowhere.
+/// The message of `weir ctl` names the address at which no Weir answers, or the reason why there is no address.
 #[test]
 fn ctl_takes_the_api_address_from_option_file_or_environment() {
     let file = |api: &str| {
@@ -58,7 +58,7 @@ fn ctl_takes_the_api_address_from_option_file_or_environment() {
         (&[], Some("127.0.0.1:9"), FAILURE, "no answer from http://127.0.0.1:9"),
         (&[], Some("unix:/no/such.sock"), FAILURE, "no answer from unix:/no/such.sock"),
         (&[], Some("nowhere"), USAGE, "WEIR_API=nowhere"),
-        // What is said on the command line counts.
+        // The command line has priority over the environment.
         (&["--api", "127.0.0.1:10"], Some("nowhere"), FAILURE, "http://127.0.0.1:10"),
         (&["--config", tcp.path()], Some("nowhere"), FAILURE, "http://127.0.0.1:9"),
         (&["--config", gone.path()], None, FAILURE, "unix:/no/such/api.sock"),
@@ -79,7 +79,7 @@ fn ctl_takes_the_api_address_from_option_file_or_environment() {
     }
 }
 
-/// With these arguments it ends so, and stderr has all these words.
+/// Asserts that `weir` exits with this status, and that stderr has all these words.
 #[track_caller]
 fn check(arguments: &[&str], status: i32, words: &[&str]) {
     let (code, stdout, stderr) = weir(arguments);
@@ -89,7 +89,7 @@ fn check(arguments: &[&str], status: i32, words: &[&str]) {
     }
 }
 
-/// Where nobody listens.
+/// An address at which no program listens.
 const HERE: &str = "tcp:127.0.0.1:9";
 
 #[test]

@@ -1,5 +1,5 @@
-//! The package installs, serves as its user, keeps state over upgrades, refuses a downgrade, and leaves what it should; the
-//! service's unit is what systemd takes, and hardened; `weir serve` notifies a supervisor when it serves.
+//! Tests of packaging: the Debian package, the systemd unit, the notification of a supervisor, man pages and
+//! completions, the version, and the container image.
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "helpers of tests are test code too")]
 
@@ -23,7 +23,7 @@ fn scratch(name: &str) -> PathBuf {
     dir
 }
 
-/// Whether what a test needs is there; if not, the missing thing is printed, and under CI that is a failure.
+/// Whether this machine has all that a test needs. If not, the missing thing is printed, and under CI the test fails.
 fn has(test: &str, missing: Option<&str>) -> bool {
     if let Some(missing) = missing {
         eprintln!("SKIPPED {test}: {missing}");
@@ -45,7 +45,7 @@ fn the_debian_package_installs_upgrades_and_purges() {
     let test = "the_debian_package_installs_upgrades_and_purges";
     let missing = match () {
         () if !is_there("dpkg-deb") => Some("dpkg-deb is missing (this is no Debian)"),
-        // The owner of a process' own entry is who it runs as.
+        // The owner of `/proc/self` is the user of this process.
         () if fs::metadata("/proc/self").unwrap().uid() != 0 => Some("root is needed"),
         () if !Path::new("/lib/systemd/systemd").exists() => {
             Some("systemd is missing (Debian: systemd)")
@@ -72,14 +72,14 @@ fn the_systemd_unit_is_valid_and_hardened() {
     let dir = scratch("unit");
     let unit = dir.join("weir.service");
     let text = fs::read_to_string(repository().join("packaging/weir.service")).unwrap();
-    // systemd looks whether the program is there.
+    // systemd checks that the program exists.
     fs::write(&unit, text.replace("/usr/bin/weir", WEIR)).unwrap();
     let analyze = |arguments: &[&str]| {
         Command::new("systemd-analyze").args(arguments).arg(&unit).output().unwrap()
     };
     let verified = analyze(&["verify", "--man=no"]);
     assert!(verified.status.success() && printed(&verified).is_empty(), "{}", printed(&verified));
-    // In tenths: 2.0 of 10, where a service without any protection has 9.6.
+    // The threshold is in tenths: 2.0 of 10. A service without any protection has 9.6.
     let security = analyze(&["security", "--offline=true", "--threshold=20", "--no-pager"]);
     assert!(security.status.success(), "{}", printed(&security));
     fs::remove_dir_all(dir).unwrap();
@@ -113,7 +113,7 @@ fn serve_sends_ready_and_stopping_to_the_notify_socket() {
     fs::remove_dir_all(dir).unwrap();
 }
 
-/// What a package has of the command line: a man page for each command, completions for three shells.
+/// The package has a man page for each command, and completions for three shells.
 #[test]
 fn man_pages_and_shell_completions_are_written_for_every_command() {
     let dir = scratch("pages");
@@ -122,7 +122,7 @@ fn man_pages_and_shell_completions_are_written_for_every_command() {
     let serve = fs::read_to_string(dir.join("man/man1/weir-serve.1")).unwrap();
     assert!(serve.contains("Run the hypervisor") && serve.contains("take\\-over"), "{serve}");
     assert!(!dir.join("man/man1/weir-pages.1").exists(), "the hidden command has no page");
-    // A page names the pages of the commands below: each is there, and has its date at its foot.
+    // A page names the pages of its subcommands. Each of these pages exists, and has a date.
     let pages: Vec<String> = fs::read_dir(dir.join("man/man1"))
         .unwrap()
         .map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap())
@@ -160,7 +160,7 @@ fn bash_completes(file: &Path) {
     assert_eq!(printed(&output).trim(), "draw");
 }
 
-/// What `man` runs has nothing to complain of.
+/// Asserts that groff, which `man` runs, reports no faults in the pages.
 fn renders(folder: &Path) {
     let test = "man_pages_and_shell_completions_are_written_for_every_command";
     if !has(test, (!is_there("groff")).then_some("groff is missing (Debian: groff-base)")) {
@@ -173,7 +173,7 @@ fn renders(folder: &Path) {
     assert!(output.status.success() && printed(&output).is_empty(), "{}", printed(&output));
 }
 
-/// A source tarball has no commit, unless the environment of the build says which.
+/// A source tarball has no commit, unless the environment of the build gives the commit.
 #[test]
 fn the_version_shows_the_commit_when_the_commit_is_known() {
     let dir = scratch("version");
@@ -185,7 +185,7 @@ fn the_version_shows_the_commit_when_the_commit_is_known() {
     assert!(output.status.success(), "{}", printed(&output));
     let version = |commit: Option<&str>| {
         let mut command = Command::new(&build);
-        // Nor does a repository above count.
+        // A repository in a parent folder does not count.
         command.current_dir(&dir).env_remove("WEIR_COMMIT").env("GIT_CEILING_DIRECTORIES", "/");
         command.envs(commit.map(|commit| ("WEIR_COMMIT", commit)));
         let text = printed(&command.output().unwrap());
@@ -200,7 +200,8 @@ fn the_version_shows_the_commit_when_the_commit_is_known() {
     fs::remove_dir_all(dir).unwrap();
 }
 
-/// The image is built around a stand-in: what `packaging/try-image` runs is a static program, which takes minutes to build.
+/// The image in this test has a small program instead of `weir`: a static `weir`, as `packaging/try-image` runs it,
+/// takes minutes to build.
 #[test]
 fn the_container_image_has_an_unprivileged_user_and_a_valid_configuration() {
     let test = "the_container_image_has_an_unprivileged_user_and_a_valid_configuration";

@@ -1,4 +1,5 @@
-//! `weir bench provisioning`: a small network starts and moves through the real program, in both versions.
+//! Tests of `weir bench provisioning`: a small network starts and is rerouted through the real program, in both
+//! OpenFlow versions.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::expect_used, clippy::panic)]
@@ -20,7 +21,7 @@ fn weir(arguments: &[&str]) -> Output {
 fn check(version: &str) {
     let out = std::env::temp_dir().join(format!("weir-move-{version}-{}", std::process::id()));
     let folder = out.display().to_string();
-    // The limits are not this test's subject: it runs beside others, unoptimized.
+    // The limits are high, because the test does not judge times: it runs beside other tests, and without optimization.
     let small = ["--switches", "9", "--links", "12", "--reroute", "20", "--runs", "1"];
     let limits = ["--start-limit", "60", "--reroute-limit", "60", "--openflow", version];
     let output = weir(&[&small[..], &limits, &["--out", &folder]].concat());
@@ -39,10 +40,10 @@ fn check(version: &str) {
         let mean = |metric: &str| point.mean(metric);
         assert!(mean("total_ms").is_some_and(|ms| ms > 0.0), "{label}");
         assert!(mean("changes") >= Some(40.0) || label.contains("start"), "{label}");
-        // Each of the network's links moved.
+        // Each link that crosses the failed physical link has moved.
         let moved = label.contains("reroute").then_some(20.0);
         assert_eq!(mean("moved"), moved, "{label}");
-        // Entries of both directions of every link, and of its backup, stand.
+        // The switches have at least one entry for each direction of each of the 12 links.
         assert!(mean("entries") >= Some(24.0), "{label}: {:?}", mean("entries"));
         assert!(mean("cpu_ms") > Some(0.0), "{label}");
     }

@@ -1,7 +1,7 @@
-//! README.md is true: its commands work, and they come early. `book.rs` checks its links.
+//! Tests of README.md: its commands work, and the first command is near the beginning. `book.rs` tests its links.
 //!
-//! Each command of a `sh` block is run here as a reader would, in the repository, with the `weir` that was just built;
-//! what cannot be run inside a test says below who runs it.
+//! The test runs each command of a `sh` block in the repository, as a reader does, with the built `weir`. A comment
+//! below says who runs the command that cannot run inside a test.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::expect_used, clippy::panic)]
@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{self, Command, Stdio};
 
-/// CI's entry is this command and nothing else; inside a test it would start itself.
+/// CI runs exactly this command. Inside a test, the command would start the test again.
 const RUN_BY_CI: &str = "make test";
 
 #[test]
@@ -29,7 +29,8 @@ fn commands_of_the_readme_work() {
             .args(["-euo", "pipefail", "-c", command])
             .current_dir(repository())
             .env("PATH", path)
-            // The Makefile would build a release, and the demonstration take its minute and write here.
+            // By default, the Makefile would build a release, and the demo would run for a minute and write into the
+            // repository.
             .env("WEIR", weir)
             .env("DEMO", format!("--quick --out {}", results.display()))
             .stdin(Stdio::null())
@@ -50,7 +51,7 @@ fn the_first_command_of_the_readme_is_within_300_words() {
     assert!(words <= 300, "{words} words before the first command");
 }
 
-/// A Rust that is too old is named at once, not by a compiler's errors later.
+/// `scripts/setup` reports a Rust that is too old at once, before any errors of the compiler.
 #[test]
 fn setup_refuses_an_old_rust_and_prints_the_needed_version() {
     let folder = env::temp_dir().join(format!("weir-old-rust-{}", process::id()));
@@ -66,7 +67,7 @@ fn setup_refuses_an_old_rust_and_prints_the_needed_version() {
             let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
             fs::set_permissions(&path, mode).expect("it can be run");
         }
-        // Sourced without its last line, so that nothing is installed.
+        // The script is sourced without its last line, so that the script installs nothing.
         let script = "source <(sed '$d' scripts/setup); require_cargo";
         let output = Command::new("bash")
             .args(["-c", script, "scripts/setup"])
@@ -87,7 +88,7 @@ fn setup_refuses_an_old_rust_and_prints_the_needed_version() {
     assert!(read("README.md").contains(&format!("Rust {needed} or later")));
 }
 
-/// The lines of the blocks that begin with ```` ```sh ````.
+/// Returns the lines of the blocks that begin with ```` ```sh ````.
 fn shell_commands(page: &str) -> Vec<String> {
     let mut commands = Vec::new();
     let mut in_block = false;

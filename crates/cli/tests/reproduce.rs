@@ -1,5 +1,5 @@
-//! `weir reproduce`: every figure drawn, published beside measured; a hypervisor that runs already, one that does not;
-//! over Open vSwitch, and nothing left behind, also when it is interrupted.
+//! Tests of `weir reproduce basta2017`: all figures, published values beside measured values, a running and an absent
+//! hypervisor, and Open vSwitch. An interrupted reproduction leaves only partial results.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::expect_used, clippy::panic)]
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 const FIGURES: [&str; 7] = ["3a", "3b", "3c", "4", "5", "6", "table1"];
 
-/// A folder that ends with the test.
+/// A folder that is removed at the end of the test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -41,7 +41,7 @@ fn command(out: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// Runs it: what it said and found. It may find that the machine is busy.
+/// Runs `weir reproduce`. Returns stdout and the results. The results may report a busy machine.
 fn run(out: &Path, arguments: &[&str]) -> (String, Results) {
     let Output { status, stdout, stderr } =
         command(out, arguments).output().expect("start weir reproduce");
@@ -54,7 +54,7 @@ fn of<'a>(results: &'a Results, system: &str) -> impl Iterator<Item = &'a Point>
     results.points.iter().filter(move |point| point.system == system)
 }
 
-/// All messages of all runs of this system arrived.
+/// Asserts that all messages of all runs of this system have arrived.
 #[track_caller]
 fn check_whole(results: &Results, system: &str, cases: usize) {
     assert_eq!(of(results, system).count(), cases, "{system}");
@@ -67,7 +67,7 @@ fn check_whole(results: &Results, system: &str, cases: usize) {
 #[track_caller]
 fn check_figures(out: &Path, names: &[&str]) {
     let page = fs::read_to_string(out.join("report.html")).expect("the page");
-    // Each for a page and for a phone.
+    // Each figure is drawn for a page and for a phone.
     assert_eq!(page.matches("<svg").count(), 2 * names.len());
     for name in names {
         let svg = fs::read_to_string(out.join(format!("figures/{name}.svg"))).expect("an SVG");
@@ -98,7 +98,7 @@ fn every_figure_is_drawn_and_published_values_are_beside_measured_values() {
     assert_eq!(results.settings.get("quick"), Some(&true.into()));
 }
 
-/// A `weir serve` that was started by somebody else, for one tenant.
+/// A `weir serve` for one tenant, which is not started by `weir reproduce`.
 struct Hypervisor {
     child: Child,
     switches: u16,
@@ -207,7 +207,8 @@ fn ovs_reproduce_uses_open_vswitch_when_available() {
     for system in ["direct", "weir"] {
         assert_eq!(of(&results, system).count(), 4 + 4, "{system}");
         for point in of(&results, system) {
-            // A switch drops the PACKET_INs that it has no time for, on a busy machine perhaps all.
+            // A switch drops the PACKET_INs for which it has no time. On a busy machine the switch may drop all
+            // PACKET_INs.
             let may_lose = point.parameters.get("message") == Some(&"PACKET_IN".into());
             let least = if may_lose { 100.0 } else { 99.0 };
             let loss = point.mean("unanswered_percent");
@@ -222,7 +223,7 @@ fn ovs_reproduce_uses_open_vswitch_when_available() {
     assert!(!labs().iter().any(|name| name.starts_with(&ours)), "a lab is left");
 }
 
-/// What FlowVisor and an earlier Weir did stands beside what is measured, and each line is judged.
+/// Earlier results of FlowVisor and Weir are beside the measured results, and each line is judged.
 #[test]
 fn ovs_figure_4_is_compared_with_earlier_measurements() {
     let needed = lab::Requirements { switches: true, rates: false };

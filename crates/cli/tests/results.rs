@@ -1,4 +1,5 @@
-//! What a result says of its run: which program, when, on how many CPUs; and what becomes of a run that is ended early.
+//! Tests of results: the commit, the start time and the number of CPUs in a result, interrupted measurements, and bad
+//! output folders.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::expect_used, clippy::panic)]
@@ -13,7 +14,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A folder that ends with the test.
+/// A folder that is removed at the end of the test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -33,13 +34,13 @@ impl Drop for Folder {
 fn weir(folder: &Folder, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
     command.args(arguments).arg("--out").arg(folder.0.join("out"));
-    // Not in a clone: what git says of the folder where one stands is not of the program.
+    // The folder is not in a clone, because git's answer about the present folder does not describe the program.
     command.current_dir(&folder.0);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
-/// The commit of the clone that this is built from; `None` of a tarball.
+/// Returns the commit of the clone of these sources, or `None` for a tarball.
 fn commit_of_clone() -> Option<String> {
     let git = |arguments: &[&str]| {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -81,7 +82,7 @@ fn a_result_has_the_commit_and_the_start_time_of_the_program() {
     }
 }
 
-/// A calibration keeps itself to one CPU; the machine has the others all the same.
+/// A calibration limits itself to one CPU. The result still has the number of all CPUs.
 #[test]
 fn a_result_has_the_number_of_cpus_available_at_program_start() {
     program_starts(None);
@@ -96,7 +97,7 @@ fn a_result_has_the_number_of_cpus_available_at_program_start() {
     assert_eq!(Environment::capture(&[]).cpus, started_with);
 }
 
-/// What was measured before Ctrl-C is the result, and says that it is a part.
+/// The result has the runs before Ctrl-C, and says that it is partial.
 #[test]
 fn an_interrupted_measurement_writes_partial_results() {
     let folder = Folder::new("interrupted");
@@ -123,12 +124,12 @@ fn an_interrupted_measurement_writes_partial_results() {
         .iter()
         .map(|point| point.metrics.get("rate_per_s").map_or(0, |rate| rate.samples.len()))
         .collect();
-    // Of the fifth there may be something, and is nothing as a rule.
+    // The interrupted run may have a sample, and usually has none.
     assert!(runs.iter().all(|runs| (2..10).contains(runs)) && runs.len() == 2, "{runs:?}");
     assert!(folder.0.join("out/report.html").exists());
 }
 
-/// A measurement of hours is not lost for want of a place.
+/// A measurement of hours must not be lost because its results cannot be written.
 #[test]
 fn a_bad_output_folder_is_refused_before_a_measurement() {
     let folder = Folder::new("place");

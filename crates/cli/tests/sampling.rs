@@ -1,4 +1,5 @@
-//! `weir sampling` as somebody types it: plans that are what the solvers find, and errors with their places.
+//! Tests of `weir sampling`: plans of the solvers, errors with line and column, simulations, calibrations, and sFlow
+//! samples with their collector.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::expect_used, clippy::panic)]
@@ -7,7 +8,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// A folder that ends with the test.
+/// A folder that is removed at the end of the test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -45,7 +46,7 @@ fn weir(arguments: &[&str]) -> (Option<i32>, String, String) {
 const SERVERS: &str = "server,capacity\na,1000\nb,1000\n";
 const TRAFFIC: &str = ",a,b\na,800,0\nb,0,100\n";
 
-/// The worked example of the solver's own tests, through files and back.
+/// The problem is the worked example of the solver's own tests, here in CSV files.
 #[test]
 fn plans_of_each_solver_from_csv_files_sample_the_same_amount() {
     let folder = Folder::new("plan");
@@ -118,7 +119,8 @@ fn sampling_simulate_prints_published_values_beside_simulated_values() {
     assert!(svg.contains("gain, %"), "{svg}");
 }
 
-/// What is measured is only as good as the machine is idle; here it is to run to its end and leave nothing.
+/// Measured values are good only on an idle machine, so the test checks only that the calibration ends and leaves no
+/// lab.
 #[test]
 fn ovs_calibration_writes_samples_and_figures_and_leaves_no_lab() {
     let needs = lab::Requirements { switches: true, rates: false };
@@ -152,7 +154,7 @@ fn ovs_calibration_writes_samples_and_figures_and_leaves_no_lab() {
     ]);
     assert!(matches!(code, Some(0 | 1)), "{stdout}{stderr}");
     let samples = fs::read_to_string(folder.0.join("out/samples.csv")).expect("samples.csv");
-    // Three rates each, none chosen, and not there.
+    // Each of the four mechanisms has five rows: three rates, a mechanism that selects no packet, and no mechanism.
     assert_eq!(samples.lines().count(), 1 + 4 * (3 + 2), "{samples}");
     let result = fs::read_to_string(folder.0.join("out/result.json")).expect("result.json");
     assert!(result.contains("\"header\": 256"), "{result}");
@@ -171,7 +173,6 @@ fn ovs_calibration_writes_samples_and_figures_and_leaves_no_lab() {
     assert!(left.is_empty(), "{left:?}");
 }
 
-/// A bridge that runs already, with a port of its own: it is calibrated, and is left as it was.
 #[test]
 fn ovs_calibration_of_an_existing_bridge_leaves_the_bridge_unchanged() {
     let needs = lab::Requirements { switches: true, rates: false };
@@ -205,7 +206,7 @@ fn ovs_calibration_of_an_existing_bridge_leaves_the_bridge_unchanged() {
     assert!(stdout.contains("ovs-sflow") && stdout.contains("mirror"), "{stdout}");
     assert_eq!((bridges(), interfaces(), affinity()), before);
 
-    // What cannot be measured there is left alone.
+    // A bridge that does not exist, or that samples already, is refused and stays unchanged.
     let (code, _, stderr) = calibrate("s9");
     assert!(code == Some(3) && stderr.contains("no bridge"), "{stderr}");
     let sample = |more: &[&str]| {
@@ -233,7 +234,7 @@ fn ovs_calibration_of_an_existing_bridge_leaves_the_bridge_unchanged() {
     assert_eq!((bridges(), interfaces(), affinity()), before);
 }
 
-/// Weir's collector reads what Weir's exporter writes, and adds it up.
+/// Weir's exporter sends the samples to Weir's collector.
 #[test]
 fn the_sflow_collector_adds_up_samples_per_agent_tenant_and_flow() {
     use agent::sflow::Origin;
@@ -273,15 +274,15 @@ fn the_sflow_collector_adds_up_samples_per_agent_tenant_and_flow() {
     assert_eq!((&report["rejected"], &report["missing"]), (&1.into(), &0.into()));
 }
 
-/// From an interface through sFlow to an estimate that has the truth within its bounds; over IPv6, an agent says its
-/// address as well.
+/// A sampler at an interface sends sFlow over IPv6. The collector's estimate has the true number within its bounds, and
+/// the collector shows the IPv6 address of the agent.
 #[test]
 fn root_the_packet_estimate_from_sflow_samples_is_within_its_bounds() {
     let test = "root_the_packet_estimate_from_sflow_samples_is_within_its_bounds";
     check_estimate(test, |_| (), "eth0", &["--one-in", "2.5"], "::1");
 }
 
-/// A plan as tc's filters, which clone to where the sampler is: the estimate is the same.
+/// tc filters of a plan mirror packets to the interface of the sampler. The estimate has the same bounds.
 #[test]
 fn root_the_packet_estimate_from_tc_filters_is_within_its_bounds() {
     let folder = Folder::new("filters");
@@ -331,7 +332,7 @@ fn root_the_packet_estimate_from_tc_filters_is_within_its_bounds() {
     }
 }
 
-/// Ends a collector once it has read all that has come to its address, however busy the machine is.
+/// Ends a collector after the collector has read all datagrams to its address, also on a busy machine.
 fn end_once_read(collector: &std::process::Child, address: &str) {
     let port = address.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
     let end = format!(":{:04X}", port.expect("a port"));
@@ -351,7 +352,7 @@ fn end_once_read(collector: &std::process::Child, address: &str) {
     nix::sys::signal::kill(process, nix::sys::signal::Signal::SIGINT).expect("it runs");
 }
 
-/// Pings h2 20,000 times, samples there, and looks whether the collector's bounds have the number, for that agent.
+/// Pings h2 20,000 times, samples at h2, and asserts that the collector's bounds for this agent include this number.
 fn check_estimate(
     test: &str,
     prepare: impl Fn(&lab::Lab),
@@ -395,7 +396,7 @@ fn check_estimate(
             .stderr(Stdio::piped())
             .spawn()
             .expect("start weir");
-        // Its first line says that it is ready.
+        // The first line says that the program is ready.
         let mut stderr = std::io::BufReader::new(child.stderr.take().expect("its stderr"));
         let mut line = String::new();
         std::io::BufRead::read_line(&mut stderr, &mut line).expect("a line");

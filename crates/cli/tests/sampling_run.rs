@@ -1,5 +1,5 @@
-//! `weir sampling run` on a lab of servers with an Open vSwitch each: it samples what it plans, survives what happens to
-//! servers, and leaves nothing.
+//! Tests of `weir sampling run` on a lab of servers with an Open vSwitch each: the run samples as planned, continues
+//! when servers are busy or dead, and leaves nothing.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::expect_used, clippy::panic)]
@@ -13,24 +13,24 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// One at a time: they share the machine's CPUs, and measure.
+/// Only one run at a time, because runs measure and share the CPUs of the machine.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// How long an event may take to come.
+/// How long the test waits for an event.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A run under way.
+/// A `weir sampling run` in progress.
 struct Run {
     child: Child,
     lines: Receiver<String>,
     agents: Vec<i32>,
-    // Read to its end only when the run ends, and it says little.
+    // The pipe stays open until the run ends. The run writes little to stderr, so the pipe does not fill.
     _stderr: BufReader<ChildStderr>,
     _alone: MutexGuard<'static, ()>,
 }
 
 impl Run {
-    /// `None` where this machine lacks something.
+    /// Returns `None` if this machine lacks a requirement.
     fn start(test: &str, arguments: &[&str]) -> Option<Run> {
         let needs = lab::Requirements { switches: true, rates: false };
         let programs = [("tc", "iproute2")];
@@ -59,7 +59,7 @@ impl Run {
         Some(Run { child, lines, agents, _stderr: stderr, _alone: alone })
     }
 
-    /// The next line that is that event.
+    /// Waits for the next line with this event.
     fn wait_for(&mut self, event: &str) -> Value {
         let end = Instant::now() + PATIENCE;
         let mut before = String::new();
@@ -75,7 +75,7 @@ impl Run {
         }
     }
 
-    /// Whither filters lead at that server: names of interfaces.
+    /// Returns the names of the interfaces to which the filters of a server mirror packets.
     fn ways(&self, server: usize) -> Vec<String> {
         let name = format!("run{}", self.child.id());
         let lab = Lab::open(&name, &StateDirectory::default()).expect("its lab");
@@ -94,7 +94,7 @@ impl Run {
         ways
     }
 
-    /// Asks it to end, and looks whether it left anything.
+    /// Interrupts the run, and asserts that nothing is left. Returns the last line.
     fn interrupt(mut self) -> Value {
         let pid = nix::unistd::Pid::from_raw(i32::try_from(self.child.id()).expect("a pid"));
         nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).expect("it is there");
@@ -103,7 +103,7 @@ impl Run {
             last = serde_json::from_str(&line).expect("JSON");
         }
         let status = self.child.wait().expect("its end");
-        // What chance and a busy machine make of the samples' number is not this test's.
+        // Chance and a busy machine change the number of samples, which this test does not judge.
         assert!(matches!(status.code(), Some(0 | 1)), "{status}");
         self.check_nothing_is_left();
         last
@@ -128,7 +128,7 @@ impl Run {
 
 impl Drop for Run {
     fn drop(&mut self) {
-        // A test that failed leaves nothing running either; one that did not has ended it.
+        // If the test failed, the run is ended here. Otherwise the test has ended the run before.
         if matches!(self.child.try_wait(), Ok(None)) {
             let pid = nix::unistd::Pid::from_raw(i32::try_from(self.child.id()).unwrap_or(0));
             let _ = nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT);
@@ -137,7 +137,7 @@ impl Drop for Run {
     }
 }
 
-/// A process that takes all CPU that it gets.
+/// A process that uses all CPU time that it gets.
 struct Burner(Child);
 
 impl Burner {
@@ -161,7 +161,7 @@ impl Drop for Burner {
 
 #[test]
 fn ovs_sampling_run_samples_as_much_as_planned() {
-    // Capacity by tests, in which the CPU's noise is not.
+    // Active tests measure the capacity, so the noise of the CPU does not change the capacity.
     let arguments =
         ["--load", "3000,600,600", "--capacity", "active", "--alpha", "0.5", "--beta", "0.2"];
     let Some(mut run) = Run::start("ovs_sampling_run_samples_as_much_as_planned", &arguments)
@@ -187,14 +187,15 @@ fn ovs_sampling_run_samples_as_much_as_planned() {
     for (tenant, name) in tenants.iter().zip(["red", "blue"]) {
         assert!(tenant["name"] == name && tenant["packets"].as_f64() > Some(100.0), "{tenant}");
     }
-    // Each origin has a sub-agent of its own, wherever its samples were processed.
+    // Each origin has a sub-agent number of its own, whichever server has processed its samples.
     let agents = collected["agents"].as_array().expect("agents");
     assert!(agents.iter().any(|one| one["name"] == "10.99.0.1/1"), "{agents:?}");
 }
 
 #[test]
 fn ovs_sampling_run_learns_the_cost_of_samples() {
-    // Each byte of a sample is read a hundred times, and believed to cost next to nothing: so far too much is sampled.
+    // The run reads each byte of a sample a hundred times, and begins with low estimates of the costs. So the first
+    // plan samples far too much.
     let arguments =
         ["--load", "6000,1000,1000", "--length", "1000", "--header", "1000", "--passes"];
     let costs = ["100", "--alpha", "0.05", "--beta", "0.02", "--costs", "estimated"];
@@ -208,7 +209,7 @@ fn ovs_sampling_run_learns_the_cost_of_samples() {
     let costs = run.wait_for("costs");
     let (before, now) = (&costs["before"], &costs["now"]);
     assert!(number(&now["alpha"]) > 2.0 * number(&before["alpha"]), "{costs}");
-    // A plan follows. How much it samples depends on the capacity that is measured meanwhile.
+    // A new plan follows. Its number of samples depends on the capacity that is measured meanwhile.
     run.wait_for("planned");
     run.wait_for("enacted");
     let round = run.wait_for("round");
@@ -221,7 +222,8 @@ fn ovs_sampling_run_learns_the_cost_of_samples() {
 #[test]
 fn ovs_a_busy_server_stops_sampling_and_a_dead_server_gets_no_mirrored_packets() {
     let name = "ovs_a_busy_server_stops_sampling_and_a_dead_server_gets_no_mirrored_packets";
-    // Mirroring is cheap and sampling dear, so that the first server mirrors to both others, however fast the machine.
+    // Mirroring is cheap and sampling is expensive, so the first server mirrors to both other servers, on a machine of
+    // any speed.
     let arguments = ["--load", "3000,100,100", "--capacity", "6000", "--alpha", "3", "--beta"];
     let arguments = [&arguments[..], &["0.1", "--interval", "3"]].concat();
     let Some(mut run) = Run::start(name, &arguments) else { return };
@@ -229,7 +231,7 @@ fn ovs_a_busy_server_stops_sampling_and_a_dead_server_gets_no_mirrored_packets()
     assert!(run.ways(1).iter().any(|way| way.starts_with("weiro")), "{:?}", run.ways(1));
 
     let burner = Burner::start(&run, 3);
-    // On a busy machine another may be cut before.
+    // On a busy machine another server may be cut before this server.
     while run.wait_for("cut")["server"] != "rack3" {}
     assert_eq!(run.ways(3), Vec::<String>::new(), "it samples nothing");
     drop(burner);
@@ -238,7 +240,7 @@ fn ovs_a_busy_server_stops_sampling_and_a_dead_server_gets_no_mirrored_packets()
     nix::sys::signal::kill(vanishing, nix::sys::signal::Signal::SIGKILL).expect("it is there");
     let gone = run.wait_for("gone");
     assert_eq!(gone["server"], "rack2");
-    // The next round sees the other servers after they have stopped mirroring to this one.
+    // At the next round the other servers have stopped mirroring to the dead server.
     run.wait_for("round");
     for server in [1, 3] {
         let ways = run.ways(server);

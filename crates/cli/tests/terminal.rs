@@ -1,5 +1,6 @@
-//! What commands say on a terminal and in a pipe. On a terminal progress is one line, which is redrawn, with the time that is
-//! left, and tables are no wider than the terminal. In a pipe progress is a line for each step, and tables are whole.
+//! Tests of the output of commands on a terminal and in a pipe. On a terminal progress is one line, which is redrawn
+//! with the remaining time, and tables are no wider than the terminal. In a pipe progress is a line for each step, and
+//! tables are complete.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::expect_used, clippy::print_stderr, reason = "helpers of tests are test code too")]
@@ -8,11 +9,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 const WEIR: &str = env!("CARGO_BIN_EXE_weir");
-/// Back to the start of the line, and wipe it.
+/// Moves to the start of the line, and clears the line.
 const REDRAW: &str = "\r\x1b[K";
 const COLUMNS: usize = 80;
 
-/// A folder that ends with the test: commands run there.
+/// A folder in which commands run. The folder is removed at the end of the test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -23,7 +24,7 @@ impl Folder {
         Folder(path)
     }
 
-    /// Runs `weir` on a terminal: all that it wrote there. `script` is who has the other end.
+    /// Runs `weir` on a terminal, which the program `script` provides. Returns the output.
     fn on_terminal(&self, arguments: &str) -> String {
         let command = format!("stty cols {COLUMNS} rows 24 && exec {WEIR} {arguments}");
         let mut script = Command::new("script");
@@ -32,7 +33,7 @@ impl Folder {
         String::from_utf8(output.stdout).expect("UTF-8").replace("\r\n", "\n")
     }
 
-    /// Runs `weir` with both outputs in pipes: stdout and stderr.
+    /// Runs `weir` with both outputs in pipes. Returns stdout and stderr.
     fn in_pipes(&self, arguments: &str) -> (String, String) {
         let mut weir = Command::new(WEIR);
         let output = weir.args(arguments.split(' ')).current_dir(&self.0).output().expect("weir");
@@ -47,7 +48,7 @@ impl Drop for Folder {
     }
 }
 
-/// What is left standing on the screen, without colours.
+/// Returns the lines that stay on the screen, without colours.
 fn standing(raw: &str) -> Vec<String> {
     let colours = ["\x1b[32m", "\x1b[31m", "\x1b[1m", "\x1b[0m"];
     let plain = colours.iter().fold(raw.to_owned(), |text, colour| text.replace(colour, ""));
@@ -65,7 +66,7 @@ fn check(name: &str, arguments: &str, last: &str) {
     let raw = folder.on_terminal(arguments);
     check_progress(&raw);
     let lines = standing(&raw);
-    // Below the table stand sentences, which the terminal breaks by itself.
+    // Sentences follow after the table, and the terminal breaks long sentences itself.
     let table: Vec<&String> = lines.iter().take_while(|line| !line.is_empty()).collect();
     assert!(table.len() > 1 && table.iter().all(|line| width(line) <= COLUMNS), "{table:#?}");
 
@@ -84,7 +85,7 @@ fn check_progress(raw: &str) {
     assert!(left.is_empty(), "progress is left standing: {left:?}");
 }
 
-/// A line of progress that says how far it is from the end.
+/// Whether a text is a line of progress with the remaining time.
 fn is_step(text: &str) -> bool {
     text.contains(" left") && text.contains("about ") || text.contains(", at most 10 min each")
 }
@@ -97,7 +98,7 @@ fn bench_run() {
 
 #[test]
 fn bench_search() {
-    // The column that says whether it passed has no title.
+    // The column with the result of a trial has no title.
     let arguments = "bench search --system direct --trial 0.2 --low 100 --high 1000";
     check("search", arguments, "lag p99 µs");
 }
@@ -113,7 +114,7 @@ fn reproduce() {
     let load = "--quick --runs 1 --duration 0.3 --switch emulated";
     let raw = folder.on_terminal(&format!("reproduce basta2017 3c {load}"));
     check_progress(&raw);
-    // Each table begins with this title.
+    // Each table has a title line that begins with `case`.
     let lines = standing(&raw);
     let tables: Vec<&[String]> = lines
         .split(|line| line.is_empty())
@@ -131,7 +132,7 @@ fn fabric_simulate() {
     check("fabric", &format!("fabric simulate fattree,4 {load}"), "moves/flow/min");
 }
 
-/// The first column alone would be wider than the terminal, and the numbers are what counts.
+/// The full first column would be wider than the terminal, but the columns with numbers must be visible.
 #[test]
 fn report_compare() {
     let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reproduce/oflops2012");
@@ -154,7 +155,6 @@ fn demo() {
     assert!(lines.iter().any(|line| line.starts_with("Results: ")), "{lines:#?}");
 }
 
-/// What is said of a failure stands on a line of its own.
 #[test]
 fn a_failure_message_replaces_the_progress_line() {
     let folder = Folder::new("failure");

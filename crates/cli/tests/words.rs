@@ -1,9 +1,9 @@
-//! Plain words, held by a test.
+//! Tests of the words in pages, sources and comments.
 //!
-//! `GLOSSARY` has words of an older private language, and the word of the field that stands in the place of each. No page,
-//! no source file of `compile` or `hypervisor` and no comment of another crate or its tests may use an old word.
+//! `GLOSSARY` has words of an older private language, and the technical term for each. No page, no source file of
+//! `compile` or `hypervisor`, and no comment of another crate or its tests may use an old word.
 //!
-//! In pages, code blocks and code spans are not looked at: a program prints what it prints.
+//! The tests ignore code blocks and code spans in pages, because these show the output of programs.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::expect_used, clippy::panic)]
@@ -11,7 +11,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The old word, in all its forms, and what to write instead.
+/// The old words, in all their forms, and the replacement for each.
 const GLOSSARY: &[(&[&str], &str)] = &[
     (&["amid"], "during"),
     (&["anew"], "again"),
@@ -38,7 +38,7 @@ const GLOSSARY: &[(&[&str], &str)] = &[
     (&["way out", "ways out"], "egress"),
 ];
 
-/// Words of the glossary of identifiers that only sources may not have: in pages they are ordinary English.
+/// Words that only sources may not have. In pages these words are ordinary English.
 const IN_SOURCES: &[(&[&str], &str)] = &[
     (&["exits"], "egress group"),
     (&["piece", "pieces"], "rule"),
@@ -85,7 +85,6 @@ fn architecture_md_has_at_most_2000_words() {
     assert!(words <= 2000, "ARCHITECTURE.md has {words} words");
 }
 
-/// Modules and tests that ARCHITECTURE.md and the design pages name are there.
 #[test]
 fn modules_and_tests_named_in_architecture_pages_exist() {
     let mut missing = Vec::new();
@@ -117,7 +116,7 @@ fn modules_and_tests_named_in_architecture_pages_exist() {
             }
         }
     }
-    // The tables of modules leave the crate's name out.
+    // The tables of modules omit the name of the crate.
     for (title, name) in [("of the compiler", "compile"), ("of the core", "hypervisor")] {
         let map = read(&repository().join("ARCHITECTURE.md"));
         let section = map.split(&format!("## Modules {title}\n")).nth(1).expect("the section");
@@ -134,7 +133,6 @@ fn modules_and_tests_named_in_architecture_pages_exist() {
     assert!(missing.is_empty(), "\n  {}", missing.join("\n  "));
 }
 
-/// The head of `hypervisor::switch` has a table of its modules, which is complete.
 #[test]
 fn the_head_of_switch_rs_lists_all_modules_of_switch() {
     let source = read(&repository().join("crates/hypervisor/src/switch.rs"));
@@ -151,7 +149,7 @@ fn the_head_of_switch_rs_lists_all_modules_of_switch() {
     assert!(missing.is_empty() && gone.is_empty(), "not named: {missing:?}; gone: {gone:?}");
 }
 
-/// Whether the names lead to a file, or to an item (a name after the last module) of one.
+/// Whether the names are the path of a file, or of an item in a file: the last name is the item.
 fn is_module(source: &Path, names: &[&str]) -> bool {
     let there = |names: &[&str]| is_file(&source.join(names.join("/")));
     match names {
@@ -173,7 +171,7 @@ fn item_in(file: &Path, item: &str) -> bool {
     file.exists() && count(&read(file), item) > 0
 }
 
-/// Where a text has words of a glossary.
+/// Returns the places where a text has words of a glossary.
 fn occurrences(file: &Path, text: &str, glossary: &[(&[&str], &str)]) -> Vec<String> {
     let mut found = Vec::new();
     for (number, line) in text.lines().enumerate() {
@@ -186,14 +184,14 @@ fn occurrences(file: &Path, text: &str, glossary: &[(&[&str], &str)]) -> Vec<Str
     found
 }
 
-/// The comments of a source file, each in its line.
+/// Returns the comments of a source file, each in its line.
 fn comments(source: &str) -> String {
     let lines = source.lines().map(str::trim_start);
     let lines = lines.map(|line| if line.starts_with("//") { line } else { "" });
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// How often a text has a word or words, whole, in large or small letters. `_` and digits end a word.
+/// Returns how often a text has a whole word or group of words, in upper or lower case. `_` and digits end a word.
 fn count(text: &str, word: &str) -> usize {
     let (text, word) = (text.to_lowercase(), word.to_lowercase());
     let is_letter = |c: Option<char>| c.is_some_and(char::is_alphabetic);
@@ -205,7 +203,7 @@ fn count(text: &str, word: &str) -> usize {
     text.match_indices(&word).filter(|(at, _)| is_whole(*at)).count()
 }
 
-/// A page whose code blocks and code spans are empty, with the same lines.
+/// Returns a page without the contents of code blocks and code spans, with the same number of lines.
 fn without_code(page: &str) -> String {
     let mut text = String::new();
     let mut in_block = false;
@@ -232,7 +230,7 @@ fn sources(name: &str) -> Vec<PathBuf> {
     files_below(&repository().join("crates").join(name).join("src"))
 }
 
-/// Source files of Rust in a folder and its folders.
+/// Returns the Rust files in a folder and its subfolders.
 fn files_below(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];

@@ -1,4 +1,5 @@
-//! An operator makes a tenant's account at the socket; the tenant uses it from elsewhere, over TLS, as `weir ctl` does.
+//! Tests of accounts: an operator creates a tenant's token at the Unix socket, and the tenant uses `weir ctl` with this
+//! token over TLS.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -13,7 +14,7 @@ const TENANTS: &str = "[[tenants]]\nname = \"red\"\nmaxima = { edges = [\"1\"] }
     [[tenants.network.switches]]\ndpid = \"0xa1\"\non = \"1\"\n\
     [[tenants]]\nname = \"blue\"\n[[tenants.flowspace]]\nmatch = \"ip\"\n";
 
-/// As docs/access.md says to make them.
+/// Makes the certificates by the commands of docs/access.md.
 const CERTIFICATES: &str = r#"set -e; cd "$0"
 openssl req -x509 -newkey rsa:2048 -nodes -days 3650 -subj "/CN=Weir REST" -keyout ca-privkey.pem -out cacert.pem
 openssl req -newkey rsa:2048 -nodes -subj "/CN=weir.example" -keyout api-privkey.pem -out api.csr
@@ -26,7 +27,7 @@ struct Ctl<'a> {
 }
 
 impl Ctl<'_> {
-    /// Runs `weir ctl` with this token in the environment: exit code, stdout, stderr.
+    /// Runs `weir ctl` with this token in the environment. Returns exit code, stdout and stderr.
     fn run(&self, token: &str, words: &[&str]) -> (Option<i32>, String, String) {
         let output = Command::new(env!("CARGO_BIN_EXE_weir"))
             .args(["ctl", "--api", &self.api])
@@ -39,14 +40,14 @@ impl Ctl<'_> {
         (output.status.code(), text(&output.stdout), text(&output.stderr))
     }
 
-    /// What it prints when it goes well.
+    /// Returns stdout of `weir ctl`, which must exit with 0.
     fn prints(&self, token: &str, words: &[&str]) -> String {
         let (code, stdout, stderr) = self.run(token, words);
         assert_eq!(code, Some(0), "{words:?}: {stderr}");
         stdout
     }
 
-    /// Why it does not.
+    /// Returns stderr of `weir ctl`, which must exit with this code.
     fn fails(&self, token: &str, words: &[&str], expected: i32) -> String {
         let (code, stdout, stderr) = self.run(token, words);
         assert_eq!(code, Some(expected), "{words:?}: {stdout}{stderr}");
@@ -98,7 +99,7 @@ fn a_tenant_token_created_at_the_unix_socket_works_over_tls_until_revoked() {
     assert!(plain.fails(&token, &["tenants"], 2).contains("plain text"));
     here.fails("", &["token", "create", "--role", "tenant"], 1);
 
-    // Accounts outlast a restart, until they are revoked.
+    // A token stays valid after a restart, until the operator revokes the token.
     weir.crash();
     weir.restart();
     let here = Ctl { folder: &weir.folder, api: socket };

@@ -1,4 +1,4 @@
-//! The state folder is lost, and Weir makes tenants' entries of the rules that are on the switches.
+//! Tests of the loss of the state folder: Weir makes tenants' entries from the rules on the switches.
 
 use std::fs;
 
@@ -35,7 +35,7 @@ fn check(version: Version, openflow: &str) {
     install_both_ways(&mut blue, [3, 4]);
     assert!(network.pings("h1", "h2"));
     let before = network.flows("s1");
-    // The digits behind the 5 of Weir's cookies.
+    // Weir's cookies begin with 5. The next three digits are the id of the installation.
     let cookie = before.iter().find_map(|flow| flow.text.split_once("cookie=0x5"));
     let id = cookie.expect("a cookie").1.get(..3).expect("three digits").to_owned();
 
@@ -67,7 +67,8 @@ fn check(version: Version, openflow: &str) {
     assert_eq!(left.len(), before.len() - 1, "{left:#?}");
     assert_eq!((red.flows(104).len(), blue.flows(104).len()), (1, 2));
 
-    // The new state is like any other from now on.
+    // After the adoption the state folder is like any other: a second `--adopt` is refused, and a restart keeps the
+    // rules.
     weir.crash();
     let config = weir.folder.join("weir.toml");
     let (code, _, stderr) = run(&["serve", &config, "--state", &state, "--adopt", &id]);

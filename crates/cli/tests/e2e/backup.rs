@@ -1,4 +1,4 @@
-//! The state folder is lost, and a backup is restored.
+//! Tests of the loss of the state folder: Weir restores the state from a backup.
 
 use std::fs;
 use std::path::Path;
@@ -36,7 +36,7 @@ fn ovs_a_restored_backup_undoes_later_flow_mods() {
     assert_eq!(code, Some(0), "{stderr}");
     let (code, _, stderr) = ask();
     assert!(code == Some(2) && stderr.contains("is there already"), "{stderr}");
-    // As on a disk that is full.
+    // `ulimit -f 0` makes writes fail, as a full disk does.
     let cut = weir.folder.join("cut.backup");
     let script = "trap '' XFSZ; ulimit -f 0; exec \"$0\" ctl --api \"$1\" backup \"$2\"";
     let output = Command::new("sh")
@@ -60,12 +60,13 @@ fn ovs_a_restored_backup_undoes_later_flow_mods() {
     peer.expect_reply(BARRIER_REPLY, 21);
     assert_eq!(on_switch(&network, 1), Rules::from([(1, 2), (2, 2), (3, 2)]));
 
-    // A service that is started again with the same words does not fall back by days.
+    // A restart with the same `--restore` is refused, because the state folder exists: Weir must not return to an old
+    // backup.
     assert_eq!(weir.terminate(), Some(0));
     let (config, state) = (weir.folder.join("weir.toml"), weir.folder.join("state"));
     let (code, _, stderr) = run(&["serve", &config, "--state", &state, "--restore", &backup]);
     assert!(code == Some(3) && stderr.contains("is there already"), "{stderr}");
-    // Nor is anything made of a file that is cut off.
+    // Weir also refuses a backup file that is cut off.
     let bytes = fs::read(&backup).expect("the backup");
     fs::write(&cut, &bytes[..bytes.len() - 9]).expect("a file");
     let other = weir.folder.join("other");

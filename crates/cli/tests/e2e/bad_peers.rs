@@ -1,6 +1,6 @@
-//! Peers that misbehave get a stated answer; everybody else never notices.
+//! Tests of peers that misbehave: Weir responds to each in a defined manner.
 //!
-//! In every scenario a well-behaved tenant shares the switch or the program with the one that is not.
+//! In each test a tenant that behaves well shares the switch or the program, and is served all the time.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -19,14 +19,14 @@ use crate::support::{PATIENCE, eventually};
 const PORTS: &[u16] = &[1, 2, 3, 4];
 const MEBIBYTE: u64 = 1 << 20;
 
-/// OpenFlow 1.0 section 5.4.4: type and code.
+/// Type and code of ERRORs (OpenFlow 1.0 section 5.4.4).
 const INCOMPATIBLE: (u16, u16) = (0, 0);
 const BAD_VERSION: (u16, u16) = (1, 0);
 const BAD_TYPE: (u16, u16) = (1, 1);
 const BAD_LENGTH: (u16, u16) = (1, 6);
 const BAD_PORT: (u16, u16) = (2, 4);
 
-/// A switch shared by red, which behaves, and blue, which may not.
+/// A switch that two tenants share: red behaves well, and blue may misbehave.
 struct Scene {
     weir: Weir,
     switch: Switch,
@@ -47,7 +47,7 @@ impl Scene {
         Scene { weir, switch, red, blue, _controllers: controllers }
     }
 
-    /// Red's requests are answered, and packets reach it.
+    /// Asserts that red's requests are answered, and that red gets PACKET_INs.
     fn red_is_well(&self) {
         self.red.send(&Message::new(BARRIER_REQUEST, 0x600d, &[]));
         self.red.expect_reply(BARRIER_REPLY, 0x600d);
@@ -61,7 +61,8 @@ fn a_frame() -> Vec<u8> {
     frame(Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2))
 }
 
-/// Messages that a controller may not send, and the error that each gets, with its xid and its first bytes.
+/// Each case has a message that a controller may not send, and the expected ERROR. The ERROR has the xid and the first
+/// bytes of the message.
 #[test]
 fn a_bad_message_gets_its_error_and_the_connection_stays() {
     const UNKNOWN_TYPE: u8 = 99;
@@ -101,7 +102,7 @@ fn a_bad_message_gets_its_error_and_the_connection_stays() {
     scene.red_is_well();
 }
 
-/// A controller that does not speak the switch's version is named, with what it lacks; the other tenant is served.
+/// The log has the controller's address, its OpenFlow version and the version of Weir. The other tenant is served.
 #[test]
 fn a_controller_of_another_openflow_version_is_logged_with_its_address() {
     let red = Controller::listen();
@@ -116,7 +117,8 @@ fn a_controller_of_another_openflow_version_is_logged_with_its_address() {
         stream.write_all(&[&hello.bytes(), more].concat()).expect("sent");
         stream
     };
-    // By the bitmap of its HELLO it speaks 1.3 alone. It is dialled again and says the same, which is logged once.
+    // The bitmap of this HELLO has only OpenFlow 1.3. Weir dials the controller twice, gets the same HELLO twice, and
+    // logs the failure once.
     for _ in 0..2 {
         let _ = says(&[0, 1, 0, 8, 0, 0, 0, 0x10], &[]).read_to_end(&mut Vec::new());
     }
@@ -129,7 +131,7 @@ fn a_controller_of_another_openflow_version_is_logged_with_its_address() {
     let line = weir.expect_log(0, &words);
     assert!(line.contains("we speak 1.0") && line.contains("the peer 1.3"), "{line}");
     assert_eq!(weir.logged(&words).len(), 1);
-    // Without a bitmap 1.0 is agreed on, which it then refuses by an ERROR.
+    // With a HELLO without a bitmap, Weir uses OpenFlow 1.0. The controller then refuses this version by an ERROR.
     let refusal = Message::new(ERROR, 1, &[0; 4]);
     drop(says(&[], &refusal.bytes()));
     let words =
@@ -148,7 +150,7 @@ fn garbage_bytes_end_only_the_connection_of_their_sender() {
     let mut stranger = TcpStream::connect(scene.weir.openflow).expect("connect to Weir");
     stranger.write_all(b"GET / HTTP/1.1\r\n\r\n").expect("send");
     assert_hangs_up(&mut stranger);
-    // The first bytes are the head of a message of 21,536 bytes, which never comes.
+    // These bytes are the header of a message of 21,536 bytes. The rest of the message does not arrive.
     let late = ["WARN", "did not complete the handshake", "peer=127.0.0.1"];
     scene.weir.expect_log(0, &late);
     let mut stranger = TcpStream::connect(scene.weir.openflow).expect("connect to Weir");
@@ -241,7 +243,8 @@ fn a_controller_that_never_reads_loses_only_packet_ins_of_its_own_tenant() {
     assert!(red.answers_echo(3));
 }
 
-/// A controller asks, and reads no reply: when its replies have no more room, it loses its connection, and is named.
+/// A controller sends requests, and reads no replies. When the buffer for its replies is full, Weir disconnects the
+/// controller and logs its address.
 #[test]
 fn a_controller_that_does_not_read_its_replies_is_disconnected() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("bind to a free port");
@@ -254,7 +257,7 @@ fn a_controller_that_does_not_read_its_replies_is_disconnected() {
     let (mut blue, _) = listener.accept().expect("Weir connects");
     blue.write_all(&Message::new(HELLO, 1, &[]).bytes()).expect("send HELLO");
     let echo = Message::new(ECHO_REQUEST, 2, &[0; 60_000]).bytes();
-    // The buffers of the kernel hold some megabytes of replies.
+    // The socket buffers of the kernel hold some megabytes of replies.
     let sent = (0..2_000).take_while(|_| blue.write_all(&echo).is_ok()).count();
     assert!((3..2_000).contains(&sent), "{sent} requests");
     let line = weir.expect_log(0, &["WARN", "controller disconnected", "tenant=\"blue\"", &deaf]);
@@ -277,7 +280,7 @@ fn a_switch_that_never_reads_does_not_block_another_switch() {
     let flood = at_stuck.clone();
     let flooder = thread::spawn(move || {
         let message = Message::new(PACKET_OUT, 1, &packet_out(1, 2, &[0; 1400]));
-        // Weir stops reading; that this blocks is the point. The end of the scenario ends it.
+        // Weir stops reading, so `send` blocks. The end of the connection ends this thread.
         for _ in 0..40_000 {
             flood.send(&message);
         }
@@ -292,7 +295,7 @@ fn a_switch_that_never_reads_does_not_block_another_switch() {
     stuck.peer.close();
     at_stuck.close();
     flooder.join().expect("the flooder ends with its connection");
-    // PACKET_OUTs that waited for the switch are gone with its connection.
+    // PACKET_OUTs that wait for the switch are lost with the connection of the switch.
     let lost = ["tenant=\"red\"", "direction=\"lost\"", "type=\"packet_out\""];
     eventually("what waited is counted", || weir.metric("weir_messages_total", &lost) >= 1.0);
 }
@@ -329,7 +332,7 @@ fn a_silent_switch_is_disconnected_after_the_handshake_timeout() {
     let began = Instant::now();
     let mut silent = TcpStream::connect(scene.weir.openflow).expect("connect to Weir");
     assert_hangs_up(&mut silent);
-    // Not before the 10 s that a switch has, and not by another bound long after them.
+    // The timeout of the handshake is 10 s. The disconnection is not earlier, and no longer timeout causes it.
     let lasted = began.elapsed().as_secs();
     assert!((9..20).contains(&lasted), "{lasted} s");
     let timeout = ["peer=\"switch\"", "reason=\"timeout\""];
@@ -345,7 +348,7 @@ fn assert_hangs_up(stream: &mut TcpStream) {
     let mut rest = Vec::new();
     match stream.read_to_end(&mut rest) {
         Ok(_) => {}
-        // Bytes that Weir did not want to read any more make a reset of the end.
+        // The kernel resets the connection if Weir has not read all received bytes.
         Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{error}"),
     }
 }

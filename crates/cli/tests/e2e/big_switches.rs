@@ -1,5 +1,5 @@
-//! Two tenants with the same addresses, each with one virtual switch over all physical ones: their controllers are
-//! ordinary learning switches that know of no other switch, through the failure of a physical link and a restart.
+//! Tests of big switches: two tenants have the same addresses, and each has one virtual switch on both leaves and a
+//! spine. Ordinary learning switches control the big switches, also after a failed physical link and after a restart.
 
 use crate::support::app::App;
 use crate::support::eventually;
@@ -7,10 +7,11 @@ use crate::support::network::{Network, V10, V13, Version};
 use crate::support::requirements::{Needs, needs};
 use crate::support::weir::Weir;
 
-/// In `leafspine,2,2,2` the leaves are switches 1 and 2, the spines 3 and 4, and a leaf's hosts are at its ports 1 and 2.
+/// In `leafspine,2,2,2` switches 1 and 2 are leaves, switches 3 and 4 are spines, and a leaf's hosts are at its ports 1
+/// and 2.
 const TOPOLOGY: &str = "leafspine,2,2,2";
 
-/// One switch on both leaves and a spine, with a port for each host.
+/// A tenant with one switch on both leaves and a spine, and with a port for each of its two hosts.
 pub fn tenant(name: &str, app: &App, port: u32) -> String {
     format!(
         "[[tenants]]\nname = \"{name}\"\ncontrollers = [\"{app}\"]\n[tenants.network]\n\
@@ -41,12 +42,12 @@ fn check(version: Version, mut controllers: [App; 2]) {
         tenant("blue", blue, 2)
     );
     let mut weir = Weir::serve_on(network.controller_host(), &configuration);
-    // A tenant's first host and its second have the same addresses in both.
+    // The first hosts of both tenants have the same address, and the second hosts have the same address.
     let hosts = [["h1", "h3"], ["h2", "h4"]];
     for (tenant, pair) in hosts.iter().enumerate() {
         for (n, host) in (1..).zip(pair) {
             network.exec(host, &["ip", "address", "flush", "dev", "eth0", "scope", "global"]);
-            // And one that only this tenant's host has.
+            // Each host also has an address that no host of the other tenant has.
             for address in [format!("10.0.0.{n}/8"), format!("10.0.{}.{n}/8", tenant + 1)] {
                 network.exec(host, &["ip", "address", "add", &address, "dev", "eth0"]);
             }
@@ -62,12 +63,12 @@ fn check(version: Version, mut controllers: [App; 2]) {
     assert!(answers(&network, "h3", "10.0.1.1") && answers(&network, "h4", "10.0.2.1"));
     assert!(!answers(&network, "h1", "10.0.2.2") && !answers(&network, "h4", "10.0.1.1"));
 
-    // A physical link inside fails; what is left carries everything.
+    // A physical link inside the big switches fails, and the other spine carries all frames.
     network.set_port("s1", "s1-eth3", "down");
     eventually("both tenants' hosts reach their own over the other spine", both_work);
     network.set_port("s1", "s1-eth3", "up");
 
-    // A restart keeps what the controllers installed.
+    // A restart keeps the entries that the controllers have installed.
     weir.crash();
     weir.restart();
     eventually("both tenants' hosts reach their own after a restart", both_work);

@@ -1,4 +1,4 @@
-//! A tenant may have several controllers, and they may be anybody's.
+//! Tests of tenants with several controllers, and with controllers of other projects.
 
 use serde_json::json;
 
@@ -17,7 +17,7 @@ const SLAVE: u32 = 3;
 const IS_SLAVE: (u64, u64) = (1, 10);
 const STALE: (u64, u64) = (11, 0);
 
-/// Two controllers of red's and one of blue's, each of which may install flows.
+/// Starts two controllers of red and one controller of blue. Each can install entries.
 fn two_of_red_and_one_of_blue(network: &Network, version: &str) -> ([App; 3], Weir) {
     let controllers = [(); 3].map(|()| App::flow_installer(version));
     let [first, second, blue] = &controllers;
@@ -42,7 +42,7 @@ fn ovs_each_tenant_has_its_own_master_controller() {
     assert_eq!(ask_role(&mut first, 3, "NOCHANGE", 0), SLAVE, "one master at a time");
     assert_eq!(ask_role(&mut blue, 3, "NOCHANGE", 0), MASTER, "per tenant");
 
-    // A slave may look, and may not touch.
+    // A slave may read entries, and may not install entries.
     first.flow("add", 4, &forward(1, 2));
     assert_error(&mut first, 4, IS_SLAVE);
     assert_eq!(first.flows(5).len(), 0);
@@ -50,7 +50,7 @@ fn ovs_each_tenant_has_its_own_master_controller() {
     second.barrier(5);
     assert_eq!(first.flows(6).len(), 1);
 
-    // A master with an old generation id gets an error.
+    // A request for the master role with an old generation id gets an ERROR.
     first.order(&json!({"send": "role", "xid": 7, "role": "MASTER", "generation_id": 1}));
     assert_error(&mut first, 7, STALE);
 }
@@ -101,7 +101,7 @@ fn ovs_testcontroller_serves_the_hosts_of_a_tenant_on_openflow_13() {
     check_testcontroller(V13, App::learning_switch_13());
 }
 
-/// Red runs Open vSwitch's own controller, blue runs os-ken; each serves its hosts and only those.
+/// Red uses `ovs-testcontroller`, and blue uses os-ken. Each controller serves only the hosts of its own tenant.
 fn check_testcontroller(version: Version, mut blue: App) {
     let network = Network::single(&ADDRESSES, version);
     let (_red, address) = testcontroller();

@@ -1,6 +1,8 @@
-//! A slow switch is evaluated, and tenants that share such a switch are held to what its data sheet says.
+//! Tests of data sheets: `weir evaluate` measures a slow switch, and Weir limits the tenants of such a switch by its
+//! data sheet.
 //!
-//! The switch is emulated: `weir evaluate` measures it in virtual time, `weir serve` meets the same model over a socket.
+//! The switch is emulated: `weir evaluate` measures the switch in virtual time, and `weir serve` uses the same model
+//! over a socket.
 
 use std::fs;
 use std::net::Ipv4Addr;
@@ -23,17 +25,17 @@ use crate::support::scripted::{
 };
 use crate::support::weir::{Weir, run};
 
-/// Messages per second that the switch can do, of whatever kind.
+/// Messages of any type that the switch can process per second.
 const ABLE: u32 = 300;
-/// Rules that its table holds. The experiment with statistics needs 1,024.
+/// Rules that the switch's table holds. The experiment with statistics needs 1,024 rules.
 const TABLE: usize = 1_500;
-/// Messages that it can keep while it is busy.
+/// Messages that a busy switch can queue.
 const QUEUE: usize = 128;
 const SWITCH: SwitchIndex = SwitchIndex(0);
-/// More than the half of the table.
+/// FLOW_MODs of the hostile tenant: more than half of the table holds.
 const FLOWS: u16 = 900;
 
-/// What `weir evaluate all` says of the switch.
+/// Runs `weir evaluate all` on the switch. Returns the path of the data sheet.
 fn evaluate(folder: &Path) -> String {
     let out = folder.join("sheet").display().to_string();
     let (slow, capacity) = (format!("slow={ABLE}"), format!("capacity={TABLE}"));
@@ -46,7 +48,7 @@ fn evaluate(folder: &Path) -> String {
     format!("{out}/datasheet.json")
 }
 
-/// The same switch over a socket.
+/// Connects the same emulated switch over a socket.
 fn switch(weir: &Weir, max_flows: usize) -> Running {
     let network = Network::single(4, |config| {
         config.versions = VersionSet::only(Version::V1_0);
@@ -62,7 +64,7 @@ fn switch(weir: &Weir, max_flows: usize) -> Running {
     running.expect("an emulated switch")
 }
 
-/// Two tenants with half of the switch each, and how they are served.
+/// A quiet tenant and a hostile tenant, each with half of the ports of a switch.
 struct Scene {
     weir: Weir,
     switch: Running,
@@ -87,7 +89,8 @@ impl Scene {
         self.switch.counters(SWITCH).expect("counters")
     }
 
-    /// The quiet tenant asks for something now and then, until the hostile one has had its answer; how many answers it got.
+    /// The quiet tenant sends a FLOW_MOD and a BARRIER_REQUEST again and again, until the hostile tenant has its
+    /// BARRIER_REPLY. Returns the number of BARRIER_REPLYs of the quiet tenant.
     fn ask_until(&self, xid: u32) -> u32 {
         let mut asked = 0;
         while !self.hostile.has_reply(BARRIER_REPLY, xid) {
@@ -106,21 +109,21 @@ impl Scene {
     }
 }
 
-/// All that a hostile tenant has to say, in one go, and a barrier behind.
+/// Sends all messages of the hostile tenant at once, and then a BARRIER_REQUEST.
 fn send_all(peer: &Peer, messages: impl Iterator<Item = Message>, xid: u32) {
     let mut bytes: Vec<u8> = messages.flat_map(|message| message.bytes()).collect();
     bytes.extend(Message::new(BARRIER_REQUEST, xid, &[]).bytes());
     let peer = peer.clone();
-    // Weir does not read what it cannot pass on, so this waits.
+    // Weir does not read messages that it cannot forward, so `send_bytes` blocks.
     thread::spawn(move || peer.send_bytes(&bytes));
 }
 
-/// FLOW_MODs for more entries than there is room for.
+/// FLOW_MODs for more entries than the tenant's share of the table.
 fn flows() -> impl Iterator<Item = Message> {
     (0..FLOWS).map(|n| Message::new(FLOW_MOD, 1, &add_flow(3, 4, n + 1, 2)))
 }
 
-/// PACKET_OUTs, questions for the description of all ports, barriers, changes.
+/// PACKET_OUTs, STATS_REQUESTs for the statistics of all ports, FLOW_MODs and BARRIER_REQUESTs, in turn.
 fn mixture(count: u16) -> impl Iterator<Item = Message> {
     let packet = frame(Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
     let ports = [&[0, 4, 0, 0], &[0xff, 0xff, 0, 0, 0, 0, 0, 0][..]].concat();
@@ -143,7 +146,7 @@ fn data_sheet_limits_keep_a_hostile_tenant_from_overflowing_a_slow_switch() {
             && limits["rates"].as_array().is_some_and(|it| it.len() == 10)
     });
 
-    // More entries than there is room for, as fast as they are taken.
+    // The hostile tenant sends FLOW_MODs for more entries than its share of the table.
     let begin = Instant::now();
     let before = scene.counters();
     send_all(&scene.hostile, flows(), 0xf1);
@@ -151,14 +154,14 @@ fn data_sheet_limits_keep_a_hostile_tenant_from_overflowing_a_slow_switch() {
     let (after, took) = (scene.counters(), begin.elapsed().as_secs_f64());
     assert!(asked > 3, "the quiet tenant was served beside: {asked}");
     let done = (after.received[14] - before.received[14]) as f64 - f64::from(asked);
-    // Half of what the switch can do, and a tenth of a second's worth at once.
+    // The hostile tenant may use half of the switch's rate, and a burst of a tenth of a second.
     let share = f64::from(ABLE) / 2.0;
     assert!(done <= share * (took + 0.1) + 2.0, "{done} in {took} s");
     assert_eq!(done, TABLE as f64 / 2.0, "half of the table");
     assert_eq!(scene.hostile.count(ERROR), usize::from(FLOWS) - TABLE / 2);
     assert_eq!(scene.quiet.count(ERROR), 0);
 
-    // Everything at once.
+    // The hostile tenant sends messages of all types at once.
     let (begin, before) = (Instant::now(), scene.counters());
     send_all(&scene.hostile, mixture(600), 0xf2);
     let asked = scene.ask_until(0xf2);
@@ -166,10 +169,10 @@ fn data_sheet_limits_keep_a_hostile_tenant_from_overflowing_a_slow_switch() {
     assert!(asked > 3, "the quiet tenant was served beside: {asked}");
     let done = after.received[13] - before.received[13];
     assert_eq!(done, 150);
-    // A PACKET_OUT is a quarter of the mixture.
+    // Each fourth message of the mixture is a PACKET_OUT.
     assert!(done as f64 <= (share * (took + 0.1) + 2.0) / 4.0, "{done} in {took} s");
 
-    // By the switch's own account nothing was lost and nothing refused.
+    // By the counters of the switch, no message was lost, and the switch sent no ERROR.
     let counters = scene.counters();
     assert_eq!((counters.overflowed, counters.sent[1]), (0, 0), "{counters:?}");
 }
@@ -207,9 +210,9 @@ fn a_data_sheet_is_set_per_switch_reloaded_and_refused_when_damaged() {
     let named = format!(
         "[[switches]]\ndpid = \"any\"\ndatasheet = \"{path}\"\n[[switches]]\ndpid = \"1\"\n"
     );
-    // The switch says a million, which is no figure.
+    // The switch reports a table of 1,000,000 entries, which Weir does not use as a limit.
     let scene = Scene::new(&named, 1_000_000);
-    // What a tenant may send, by the figure that it comes from.
+    // Returns the quiet tenant's rate for a message class, and the figure of the data sheet that gives this rate.
     let rate = |class: &str| {
         let limits = scene.limits();
         let rates = limits["rates"].as_array().cloned().unwrap_or_default();
@@ -227,7 +230,7 @@ fn a_data_sheet_is_set_per_switch_reloaded_and_refused_when_damaged() {
             .is_some_and(|(rate, _)| (0.95..=1.0).contains(&(rate * 2.0 / f64::from(ABLE))))
     );
 
-    // Another measurement: a reload takes it.
+    // A reload takes over the figures of a new measurement.
     let mut sheet: Value = serde_json::from_str(&text).expect("JSON");
     sheet["safe_rates"]["barrier"] = 100.0.into();
     write(&sheet.to_string());
@@ -235,7 +238,7 @@ fn a_data_sheet_is_set_per_switch_reloaded_and_refused_when_damaged() {
     let changed = Some((50.0, "safe_rates.barrier".into()));
     eventually("a reload takes another sheet", || other() == changed);
     let (_, stdout, _) = run(&["ctl", "--api", &scene.weir.api.to_string(), "limits"]);
-    // Long reasons are broken into lines.
+    // `weir ctl` breaks long reasons into lines.
     let stdout = stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         stdout.contains("of 100 per second (safe_rates.barrier by the experiment barrier"),
@@ -243,7 +246,7 @@ fn a_data_sheet_is_set_per_switch_reloaded_and_refused_when_damaged() {
     );
     assert!(stdout.contains("rules that a table holds by the data sheet"), "{stdout}");
 
-    // A damaged one: the reload is refused, and what was stays.
+    // With a damaged data sheet the reload is refused, and the earlier limits stay.
     for (wrong, why) in [
         (text.replace("\"schema\": 2", "\"schema\": 3"), "schema 3"),
         (text[..text.len() / 2].to_owned(), "damaged"),
@@ -259,7 +262,7 @@ fn a_data_sheet_is_set_per_switch_reloaded_and_refused_when_damaged() {
         assert!(code == Some(2) && error.contains(why), "{code:?} {error}");
     }
 
-    // One of another switch is not used.
+    // Weir does not use a data sheet of another switch.
     sheet["switch"]["software"] = "another".into();
     write(&sheet.to_string());
     let mark = scene.weir.log_mark();
@@ -270,7 +273,7 @@ fn a_data_sheet_is_set_per_switch_reloaded_and_refused_when_damaged() {
     let (_, stdout, _) = run(&["ctl", "--api", &scene.weir.api.to_string(), "limits"]);
     assert!(stdout.contains("is not used: the switch describes itself as"), "{stdout}");
 
-    // What the file comes to, without a switch.
+    // `weir check --limits` prints the limits without a switch.
     write(&text);
     let (code, stdout, error) = run(&["check", "--limits", &scene.weir.folder.join("weir.toml")]);
     assert_eq!(code, Some(0), "{error}");

@@ -1,4 +1,5 @@
-//! The demonstration prints only true results and leaves nothing behind, also when it is interrupted.
+//! Tests of `weir demo`: an interrupted demo leaves no namespaces and no labs, and a demo with an emulated switch names
+//! the switch.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +17,7 @@ fn start(folder: &Folder, more: &[&str]) -> Program {
     Program::start("weir demo", env!("CARGO_BIN_EXE_weir"), &arguments)
 }
 
-/// Network namespaces and labs of the demonstration that had this process id.
+/// Returns the network namespaces and labs of the demo with this process id.
 fn left_behind(pid: u32) -> Vec<String> {
     let is_its_own = |name: &String| name.contains(&format!("demo{pid}"));
     let names = |folder: &str| {
@@ -42,7 +43,7 @@ fn ovs_an_interrupted_demo_leaves_no_namespaces_or_labs() {
     assert_eq!(left_behind(pid), [""; 0]);
 }
 
-/// Without root or Open vSwitch the switch is emulated, and the output says so.
+/// The output also has the results of the demo, and no failed expectation.
 #[test]
 fn a_demo_with_an_emulated_switch_prints_emulated_in_its_first_line() {
     let folder = Folder::new();

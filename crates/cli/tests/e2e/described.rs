@@ -1,4 +1,5 @@
-//! The OpenAPI document, held against an independent validator and against what `weir ctl` asks for.
+//! Tests of the OpenAPI document: an independent validator accepts the document, and the document has each path that
+//! `weir ctl` requests.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -49,7 +50,7 @@ fn each_rest_path_of_weir_ctl_is_in_the_openapi_document() {
     }
 }
 
-/// Paths in the sources of `weir ctl`, with what follows them.
+/// Returns the paths in the sources of `weir ctl`, each with its query.
 fn asked_by(commands: &Path) -> BTreeSet<String> {
     let folder = fs::read_dir(commands.join("ctl")).expect("a folder");
     let files = folder.map(|entry| entry.expect("an entry").path());
@@ -60,7 +61,7 @@ fn asked_by(commands: &Path) -> BTreeSet<String> {
             asked.insert(format!("/api/v1{}", rest.split('"').next().unwrap_or_default()));
         }
     }
-    // How `weir ctl` writes a path of networks: what is behind the tenant, and whether it is a dry run.
+    // `weir ctl` writes a path of networks with placeholders for the part after the tenant and for a dry run.
     let networks = "/api/v1/networks/{}{rest}{how}";
     assert!(asked.remove(networks), "{asked:?}");
     for end in ["", "?dry_run=true", "/changes", "/changes?dry_run=true"] {
@@ -70,7 +71,7 @@ fn asked_by(commands: &Path) -> BTreeSet<String> {
     asked
 }
 
-/// Whether a path that is asked for is this one, whatever stands in its holes.
+/// Whether a requested path fits a described path. A placeholder fits each placeholder.
 fn fits(described: &str, asked: &str) -> bool {
     let (parts, asked) = (described.split('/'), asked.split('/'));
     let is_hole = |part: &str| part.starts_with('{');

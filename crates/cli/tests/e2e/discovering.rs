@@ -1,7 +1,7 @@
-//! Two tenants with the same addresses, each with one ordinary controller that discovers its network and learns where its
-//! hosts are, while physical links fail.
+//! Tests of two tenants with the same addresses. Each tenant has an ordinary controller that discovers its network and
+//! learns its hosts, while physical links fail.
 //!
-//! Nothing of the one reaches a host of the other: each host listens for all of it.
+//! A program at each host captures frames: no frame of the other tenant may arrive.
 
 use nix::sys::signal::Signal;
 use serde_json::Value;
@@ -14,23 +14,24 @@ use crate::support::requirements::{Needs, needs};
 use crate::support::weir::Weir;
 use crate::support::{PATIENCE, eventually};
 
-/// What a tenant has in a scenario.
+/// The switches, links and hosts of a tenant.
 struct Tenant<'a> {
     name: &'a str,
-    /// The physical switch of each of its own, which are 0xa1, 0xa2, ...; and the port of its host there, if there is one.
+    /// For each virtual switch (0xa1, 0xa2, ...): its physical switch, and the physical port of its host, if it has a
+    /// host.
     switches: &'a [(u8, Option<u8>)],
-    /// Its links, by the numbers of its own switches.
+    /// The virtual links, by the numbers of the tenant's switches.
     links: &'a [(usize, usize)],
-    /// What each link has beside its ends.
+    /// More keys of each link in the configuration.
     more: &'a str,
-    /// Its hosts in the lab, in the order of the switches: they are 10.0.0.1, 10.0.0.2, ...
+    /// The hosts in the lab, in the order of the switches. Their addresses are 10.0.0.1, 10.0.0.2, ...
     hosts: &'a [&'a str],
-    /// What follows `10.0.0.` in an address that its host 1 alone has.
+    /// The last number of the address `10.0.0.x` that only the tenant's first host has.
     own: u8,
 }
 
 impl Tenant<'_> {
-    /// Hosts are at ports 1; a link's ends are 10 and the number of the switch at its other end.
+    /// A host is at port 1. The end of a link is at port 10 plus the number of the switch at the other end.
     fn configuration(&self, app: &App) -> String {
         let name = self.name;
         let mut text = format!(
@@ -51,7 +52,8 @@ impl Tenant<'_> {
         text
     }
 
-    /// The same hardware and IP addresses for every tenant, and one by which it is known who has got a frame.
+    /// Gives the hosts the same MAC and IP addresses as the hosts of the other tenant, and the first host an address
+    /// that no other host has. The captures use the latter address.
     fn number(&self, network: &Network) {
         for (n, host) in (1..).zip(self.hosts) {
             let mac = format!("02:00:00:00:00:0{n}");
@@ -64,13 +66,13 @@ impl Tenant<'_> {
         network.exec(self.hosts[0], &["ip", "address", "add", &own, "dev", "eth0"]);
     }
 
-    /// Whether all its hosts reach the one that comes after them.
+    /// Whether each host of the tenant reaches the next host.
     fn all_reach(&self, network: &Network) -> bool {
         let next = |n: usize| format!("10.0.0.{}", 1 + (n + 1) % self.hosts.len());
         (0..).zip(self.hosts).all(|(n, host)| network.answers(host, &next(n)))
     }
 
-    /// The links that its controller has to find, both directions of each.
+    /// Asserts that the controller finds both directions of each link.
     fn expect_links(&self, app: &mut App) {
         let mut found: Vec<_> =
             (0..2 * self.links.len()).map(|_| ends(&app.expect("link"))).collect();
@@ -82,7 +84,7 @@ impl Tenant<'_> {
     }
 }
 
-/// Number of the switch and port, at both ends.
+/// Returns the numbers of the switch and the port at both ends.
 fn ends(link: &Value) -> [usize; 4] {
     let number = |end: &str, part: usize| {
         let number = link[end][part].as_u64().expect("a number");
@@ -95,7 +97,8 @@ struct Scene {
     network: Network,
     weir: Weir,
     apps: [App; 2],
-    /// What comes to each host of the addresses that only one host has; of the other tenant's the last number.
+    /// For each host, a program that captures frames from the addresses that only one host has, and the last number of
+    /// the other tenant's address.
     onlookers: Vec<(Program, u8)>,
 }
 
@@ -125,7 +128,8 @@ impl Scene {
         Scene { network, weir, apps, onlookers }
     }
 
-    /// A tenant's hosts ask for what the other's alone have: nobody answers. Who has, has answered its own.
+    /// Asserts that a host gets an answer from the address that only its own tenant has, and no answer from the address
+    /// that only the other tenant has.
     fn is_apart(&self, tenants: &[Tenant<'_>; 2]) {
         for (here, other) in [(0, 1), (1, 0)] {
             let own = |of: usize| format!("10.0.0.{}", tenants[of].own);
@@ -135,7 +139,8 @@ impl Scene {
         }
     }
 
-    /// Hosts have heard of the address that one of their own has alone, and not of the other tenant's; nobody was refused.
+    /// Asserts that hosts got frames from the address that only their own tenant has, and no frames from the other
+    /// tenant's, and that no controller got an ERROR.
     fn nothing_has_come_across(mut self) {
         let mut own = 0;
         for (onlooker, other) in &mut self.onlookers {
@@ -156,7 +161,7 @@ impl Scene {
     }
 }
 
-/// Listens at a host for frames from hosts that have these addresses.
+/// Starts `tcpdump` at a host, for frames from these addresses.
 fn onlooker(network: &Network, host: &str, numbers: [u8; 2]) -> Program {
     let from = numbers.map(|it| format!("ip src 10.0.0.{it} or arp src 10.0.0.{it}")).join(" or ");
     let words = ["tcpdump", "-l", "-nn", "-Q", "in", "-i", "eth0", &from];
@@ -180,7 +185,7 @@ fn ovs_a_failed_physical_link_is_hidden_from_tenant_discovery_on_openflow_1_3() 
     check_leaves_and_spines(V13);
 }
 
-/// A ring of three switches each, one on each leaf. Each of its links has two spines to go by.
+/// Each tenant has a ring of three switches, one on each leaf. Each virtual link can use two spines.
 fn check_leaves_and_spines(version: Version) {
     let ring = [(1, 2), (2, 3), (1, 3)];
     let more = "backup = \"switches\"\n";
@@ -205,7 +210,7 @@ fn check_leaves_and_spines(version: Version) {
     let mut scene = Scene::new("leafspine,3,2,2", version, &tenants);
     scene.is_apart(&tenants);
     let Scene { network, weir, .. } = &scene;
-    // One at a time: what two would take of each other here is the machine's.
+    // The transfers run one after the other, because two transfers would share the CPUs of the machine.
     let transfer = Transfer::start(network, "h1", "h3", "10.0.0.2");
     fail_link(network, weir, "red");
     assert_eq!(ports_up(weir), [9, 9]);
@@ -235,7 +240,8 @@ fn ovs_tenant_discovery_loses_links_without_a_remaining_path_on_openflow_1_3() {
     check_row(V13);
 }
 
-/// Four switches in a row, and on it a network of three switches, and one of two whose link passes through the others.
+/// In a row of four physical switches, red has a network of three switches, and blue has a network of two switches.
+/// Blue's link passes through a physical switch where blue has no switch.
 fn check_row(version: Version) {
     let tenants = [
         Tenant {
@@ -259,7 +265,7 @@ fn check_row(version: Version) {
     scene.is_apart(&tenants);
     Transfer::start(&scene.network, "h1", "h3", "10.0.0.2").goes_on();
 
-    // The wire between s2 and s3 carries a link of each; red's other one goes on.
+    // The physical link between s2 and s3 carries a virtual link of each tenant. Red's other link stays up.
     let lost = [[2, 13, 3, 12], [1, 12, 2, 11]];
     scene.network.set_port("s2", "s2-eth3", "down");
     for (app, lost) in scene.apps.iter_mut().zip(lost) {

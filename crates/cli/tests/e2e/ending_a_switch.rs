@@ -1,4 +1,5 @@
-//! Requests of one tenant that would end or stop Open vSwitch 3.1, and with it the switch of all tenants, in a slice or in a network.
+//! Tests of requests of a tenant that would crash or stop Open vSwitch 3.1, and so the switch of all tenants. The
+//! tenant has a slice or a network.
 
 use serde_json::{Value, json};
 
@@ -16,7 +17,7 @@ const OUT_OF_BUCKETS: [u32; 2] = [6, 4];
 /// OFPG_ALL.
 const ALL: u32 = 0xffff_fffc;
 
-/// A slice at port 1 and a network at port 2 of one switch.
+/// Two tenants on one switch: a slice at port 1, and a network at port 2.
 struct Tenants {
     network: Network,
     _weir: Weir,
@@ -40,7 +41,7 @@ impl Tenants {
         Tenants { network, _weir: weir, apps }
     }
 
-    /// Each tenant does that, and the switch is the same process afterwards, and answers.
+    /// Runs `does` for each tenant, and asserts that the switch still answers and is the same process.
     fn each(&mut self, mut does: impl FnMut(&Network, &mut App, u64)) {
         let switch = self.network.switch_process();
         for (app, dpid) in &mut self.apps {
@@ -56,7 +57,7 @@ impl Tenants {
 #[test]
 fn ovs_entries_that_name_a_group_twice_are_refused_and_do_not_crash_the_switch() {
     needs!(ovs_entries_that_name_a_group_twice_are_refused_and_do_not_crash_the_switch: Needs::OpenVSwitch, Needs::OsKen);
-    // An assertion fails when a group is deleted that one rule names twice.
+    // In Open vSwitch 3.1 an assertion fails when a group is deleted that one rule names twice.
     Tenants::new().each(|network, app, dpid| {
         for deleted in [7, ALL] {
             group(app, dpid, "add", 7, "ALL", &[json!([output(1)])]);
@@ -80,7 +81,8 @@ fn ovs_entries_that_name_a_group_twice_are_refused_and_do_not_crash_the_switch()
 #[test]
 fn ovs_a_recirculated_packet_does_not_crash_the_switch() {
     needs!(ovs_a_recirculated_packet_does_not_crash_the_switch: Needs::OpenVSwitch, Needs::OsKen);
-    // An assertion fails when a packet is recirculated whose action set is longer than the actions that are left.
+    // In Open vSwitch 3.1 an assertion fails when a packet is recirculated whose action set is longer than the list of
+    // remaining actions.
     Tenants::new().each(|network, app, dpid| {
         group(app, dpid, "add", 1, "SELECT", &[json!([output(1)]), json!([output(1)])]);
         group(app, dpid, "add", 2, "ALL", &[json!([output(1)])]);
@@ -97,7 +99,8 @@ fn ovs_a_recirculated_packet_does_not_crash_the_switch() {
 #[test]
 fn ovs_a_chain_of_groups_is_limited_and_does_not_stop_the_switch() {
     needs!(ovs_a_chain_of_groups_is_limited_and_does_not_stop_the_switch: Needs::OpenVSwitch, Needs::OsKen);
-    // Each group doubles what a packet passes; nothing leaves that would bound it.
+    // Each group doubles the number of buckets for a packet. No bucket outputs the packet, so no limit on outputs
+    // applies.
     Tenants::new().each(|network, app, dpid| {
         group(app, dpid, "add", 1, "ALL", &[json!([])]);
         for number in 2..=40 {
@@ -121,7 +124,7 @@ fn rules_with_groups(network: &Network) -> usize {
     rules.lines().filter(|rule| rule.contains("group:")).count()
 }
 
-/// The tenant's host asks for an address that nobody has.
+/// The tenant's host pings an address that no host has.
 fn frame_comes(network: &Network, dpid: u64) {
     let host = if dpid == 1 { "h1" } else { "h2" };
     assert!(!network.answers(host, "10.0.0.9"));
@@ -139,7 +142,7 @@ fn write(actions: &[Value]) -> Value {
     json!({"type": "WRITE_ACTIONS", "actions": actions})
 }
 
-/// The number is the xid, too.
+/// The number of the group is also the xid.
 fn group(app: &mut App, dpid: u64, command: &str, number: u32, type_: &str, buckets: &[Value]) {
     let weight = u32::from(type_ == "SELECT");
     let bucket = |actions: &Value| json!({"actions": actions, "weight": weight});

@@ -1,4 +1,5 @@
-//! `weir evaluate` on switches that are there already: found by address, with and without TLS, and left as they were.
+//! Tests of `weir evaluate` on existing switches, with and without TLS. An interrupted measurement leaves the switch as
+//! before.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -17,10 +18,10 @@ use crate::support::requirements::{Needs, needs};
 
 const ADDRESSES: [&str; 2] = ["10.0.0.1", "10.0.0.2"];
 const PATIENCE: Duration = Duration::from_secs(60);
-/// As a shell reports a process that SIGINT ended.
+/// The exit code that a shell reports for a process that SIGINT has ended.
 const INTERRUPTED: i32 = 130;
 
-/// `weir evaluate` with these arguments, and the two hosts as data channels.
+/// Starts `weir evaluate` with these arguments, and with the two hosts as data channels.
 fn start(network: &Network, arguments: &[&str]) -> Program {
     let channels = [("h1", 1), ("h2", 2)]
         .map(|(host, port)| format!("--channel=eth0@{}={port}", network.namespace(host)));
@@ -29,7 +30,7 @@ fn start(network: &Network, arguments: &[&str]) -> Program {
     Program::start("weir evaluate", env!("CARGO_BIN_EXE_weir"), &arguments)
 }
 
-/// What `tcpdump` makes of a file.
+/// Returns the output of `tcpdump` for a file.
 fn tcpdump(file: &Path) -> String {
     let output = Command::new("tcpdump").args(["-n", "-r"]).arg(file).output().expect("tcpdump");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -57,7 +58,7 @@ fn ovs_evaluate_leaves_a_switch_as_it_was_when_interrupted() {
     assert_eq!(weir.wait(PATIENCE), Some(INTERRUPTED), "{}", weir.stderr.to_end());
     assert_eq!(network.flow_texts("s1"), as_found);
 
-    // The record of the control channel is whole up to there.
+    // The record of the control channel is complete up to the interrupt.
     let lines = tcpdump(&trace);
     let to_switch = lines.lines().filter(|line| line.contains("> 192.0.2.2.6653")).count();
     let from_switch = lines.lines().filter(|line| line.contains("192.0.2.2.6653 >")).count();
@@ -98,7 +99,7 @@ fn ovs_evaluate_measures_over_tls_and_refuses_a_certificate_of_another_ca() {
             points.iter().find_map(|point| point["metrics"]["barrier_us"]["mean"].as_f64());
         assert!(barrier > Some(0.0), "{switch}: {result}");
     };
-    // A switch that another authority signed for is not measured.
+    // A switch with a certificate of another authority is not measured.
     let stranger = [pki.private_key("weir"), pki.certificate("weir"), pki.ca("controller")]
         .map(|path| path.display().to_string())
         .join(",");
@@ -111,7 +112,7 @@ fn ovs_evaluate_measures_over_tls_and_refuses_a_certificate_of_another_ca() {
     let listen = format!("listen:{address}");
     assert_measured(&listen);
     assert_refused(&listen);
-    // And where it is the switch that waits.
+    // The results are the same when the switch listens, and `weir evaluate` dials the switch.
     let dial = format!("ssl:{}", network.listen_with_tls("s1"));
     assert_measured(&dial);
     assert_refused(&dial);

@@ -1,4 +1,4 @@
-//! What `weir ctl why` and `weir ctl trace` say, held against what real switches do.
+//! Tests of `weir ctl why` and `weir ctl trace`: their output agrees with the behaviour of real switches.
 
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ fn ctl(weir: &Weir, words: &[&str]) -> (Option<i32>, String, String) {
     run(&[&["ctl", "--api", &api], words].concat())
 }
 
-/// What `weir ctl` prints, which must fit on a terminal.
+/// Returns the output of `weir ctl`, whose lines must have at most 80 characters.
 fn printed(weir: &Weir, words: &[&str]) -> String {
     let (code, stdout, stderr) = ctl(weir, words);
     assert_eq!(code, Some(0), "{words:?}: {stderr}");
@@ -27,7 +27,7 @@ fn printed(weir: &Weir, words: &[&str]) -> String {
     stdout
 }
 
-/// Where a traced packet ends.
+/// Returns the places where a traced packet ends.
 fn ends(weir: &Weir, words: &[&str]) -> Vec<String> {
     let stdout = printed_json(weir, words);
     let ends = stdout["ends"].as_array().expect("ends");
@@ -54,7 +54,8 @@ fn check_slice(version: Version, openflow: &str) {
     let weir = network.serve(&by_port("red", &red.to_string(), [1, 2]));
     red.expect("switch");
 
-    // Red sends to its own port, drops what is for an address, and would send to a port that is not its own.
+    // Red installs an entry that outputs to red's port, and an entry that drops packets. An entry that outputs to a
+    // port outside red's slice is refused.
     let entry = |priority: u16, to: &str, actions: Value| {
         let match_ = json!({"in_port": 1, "dl_type": 0x800, "nw_dst": to});
         json!({"priority": priority, "cookie": 5, "match": match_, "actions": actions})
@@ -77,7 +78,7 @@ fn check_slice(version: Version, openflow: &str) {
     }
     network.limit_first_table("s1", None);
 
-    // What a trace says happens to the packet, which is sent afterwards.
+    // Each packet is traced and then sent. The trace and the counters of the switch must agree.
     let (from, to) = (network.mac("h1"), network.mac("h2"));
     let traced = |address: &str| {
         let flow = format!(
@@ -154,7 +155,7 @@ fn ovs_ctl_why_and_ctl_trace_agree_with_a_real_switch_v13() {
     check_slice(V13, "1.3");
 }
 
-/// Red's network on two switches in a row, whose hosts are at port 1 of each.
+/// Red has a network on two switches in a row, with a host at port 1 of each switch.
 fn check_network(version: Version, red: App) {
     let network = Network::linear(2, version);
     let tenant = format!(
@@ -182,9 +183,9 @@ fn check_network(version: Version, red: App) {
     assert!(text.contains("1. switch 00:00:00:00:00:00:00:01, port 1"), "{text}");
     assert!(text.contains("(the tenant's port 2), to hop 2"), "{text}");
     assert!(text.contains("link at port 2 of its switch"), "{text}");
-    // The same packet at the physical switch, whose ever it is.
+    // A trace of the same packet at the physical switch has the same result.
     assert_eq!(ends(&weir, &["trace", "any", "1", &flow]), ends(&weir, &words));
-    // At the other end of the link.
+    // A trace from the other end of the link has the same result.
     let behind = format!("in_port=2,{}", flow.trim_start_matches("in_port=1,"));
     assert_eq!(ends(&weir, &["trace", "red", "0xa2", &behind]), ends(&weir, &words));
 }

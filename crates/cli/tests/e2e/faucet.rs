@@ -1,5 +1,5 @@
-//! Faucet, a controller that its authors test against many switches, as a tenant: its pipeline of nine tables, its ACLs and
-//! meters, and its own discovery of links.
+//! Tests of Faucet as a tenant's controller: its pipeline of nine tables, its ACLs and meters, and its discovery of
+//! links. Faucet's authors test Faucet against many switches.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -8,7 +8,7 @@ use crate::support::faucet::Faucet;
 use crate::support::network::{Network, V13};
 use crate::support::requirements::{Needs, needs};
 
-/// h4 is in no VLAN of h1's; h1 may not ask h2 for TCP port 5002; what comes from h3 is metered.
+/// h4 is in another VLAN than h1. An ACL denies h1 TCP port 5002 of h2. A meter limits IPv4 from h3.
 const ONE_SWITCH: &str = "
 meters:
   slow:
@@ -38,7 +38,7 @@ dps:
 ";
 const ADDRESSES: [&str; 4] = ["10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"];
 
-/// Each switch has a host at its first port, and the others at the next two.
+/// Each switch has a host at its first port, and the other two switches at the next two ports.
 const RING: &str = "
 vlans:
   office: {vid: 100}
@@ -70,7 +70,7 @@ dps:
       3: {stack: {dp: s1, port: 3}}
 ";
 
-/// A tenant who has these ports of every switch.
+/// A tenant with these ports of each switch.
 fn tenant(faucet: &Faucet, ports: &[u32]) -> String {
     let entries = ports.iter().map(|port| {
         format!("[[tenants.flowspace]]\nmatch = \"in_port={port}\"\nswitches = [\"any\"]\n")
@@ -94,7 +94,7 @@ fn ovs_faucet_controls_a_switch_through_weir() {
     assert_eq!(weir.logged(&["WARN"]), [""; 0]);
 }
 
-/// The control experiment.
+/// A control experiment without Weir.
 #[test]
 fn ovs_switch_only_faucet_controls_a_switch_without_weir() {
     needs!(ovs_switch_only_faucet_controls_a_switch_without_weir: Needs::OpenVSwitch, Needs::Faucet, Needs::Program("python3"));
@@ -105,7 +105,7 @@ fn ovs_switch_only_faucet_controls_a_switch_without_weir() {
 }
 
 fn check_switch(network: &Network, faucet: &Faucet) {
-    // Two ports that are listened to; Faucet's ACL is about one of them.
+    // h2 listens at two TCP ports. Faucet's ACL is about port 5002.
     let servers =
         ["5002", "5003"].map(|port| network.program("h2", &["python3", "-m", "http.server", port]));
     eventually("Faucet has configured s1", || {
@@ -149,7 +149,7 @@ fn ring() -> Network {
 }
 
 fn check_ring(network: &Network, faucet: &Faucet) {
-    // By Faucet's metrics: a port of a stack is up (3) when LLDP has come in by it from where it should.
+    // In Faucet's metrics, a port of a stack has state 3 (up) after LLDP from the expected neighbour has arrived at it.
     eventually("each end of each link is up", || faucet.count("port_stack_state{", 3.0) == 6);
     for (from, to) in [("h1", "h2"), ("h1", "h3"), ("h2", "h3")] {
         eventually(&format!("{from} reaches {to}"), || network.pings(from, to));

@@ -1,7 +1,7 @@
-//! Rounds of kill -9 in the middle of changes: whatever a barrier reply acknowledged is on the switch and in the tenant's
-//! table afterwards, and nothing is on the switch that the tenant does not have.
+//! Tests of repeated kill -9 during changes: afterwards each acknowledged change is on the switch and in the tenant's
+//! table, and the switch has no rule that the tenant's table does not have.
 //!
-//! `scripts/kill9` plays many rounds; as a test there are few.
+//! `scripts/kill9` runs many rounds. The test runs few rounds.
 
 use fastrand::Rng;
 use std::collections::BTreeMap;
@@ -17,21 +17,22 @@ use crate::support::scripted::{
     Message, Peer, STATS_REPLY, STATS_REQUEST, add_flow,
 };
 
-/// Rules by their priorities, of which a tenant has at most so many; each sends to a port, which a change changes.
+/// The number of priorities. A tenant has at most one rule of each priority, and a change sets the output port of a
+/// rule or deletes the rule.
 const PRIORITIES: u16 = 300;
-/// Changes before each barrier, of different rules.
+/// Changes before each barrier. Each change is of another rule.
 const BURST: u16 = 16;
 
-/// What a tenant has, by priority: to which port it sends.
+/// The rules of a tenant: the output port of each priority.
 pub type Rules = BTreeMap<u16, u16>;
 
 struct Tenant {
     controller: Controller,
-    /// Its ports; rules match on the first.
+    /// The ports of the tenant. The rules match the first port.
     ports: [u16; 2],
-    /// What was acknowledged last.
+    /// The rules after the last acknowledged barrier.
     acknowledged: Rules,
-    /// What was asked for since then: what becomes of each rule.
+    /// The changes after the last acknowledged barrier: the new output port of each rule, or `None` for a deleted rule.
     pending: BTreeMap<u16, Option<u16>>,
     /// How often Weir has connected.
     connections: usize,
@@ -97,7 +98,7 @@ fn ovs_no_acknowledged_rule_is_lost_by_kill_9() {
 }
 
 impl Tenant {
-    /// The next connection that works: of the process that serves now.
+    /// Waits for the next connection that works: a connection of the present process.
     fn connected(&mut self) -> Peer {
         loop {
             let peer = self.controller.connection(self.connections);
@@ -109,7 +110,7 @@ impl Tenant {
         }
     }
 
-    /// Changes rules until the connection ends. How many barriers were answered.
+    /// Changes rules until the connection ends. Returns the number of answered barriers.
     fn work(&mut self, peer: &Peer, dice: &mut Rng) -> usize {
         for barrier in 0.. {
             for _ in 0..BURST {
@@ -117,7 +118,7 @@ impl Tenant {
                 if self.pending.contains_key(&priority) {
                     continue;
                 }
-                // To the other port, or to the controller, so that a change can be seen.
+                // The output is the other port or the controller, so that a change is visible.
                 let port = [self.ports[1], 0xfffd][dice.u64(..2) as usize];
                 let becomes = (dice.u64(..3) > 0).then_some(port);
                 let mut body = add_flow(self.ports[0], port, priority, 0);
@@ -142,7 +143,7 @@ impl Tenant {
         0
     }
 
-    /// What was acknowledged is there. Of what was on its way each may have been done or not.
+    /// Asserts that each acknowledged change is done. A change without an acknowledgement may be done or not.
     fn check(&self, what: &str, found: &Rules) {
         for priority in 1..=PRIORITIES {
             let (now, before) = (found.get(&priority), self.acknowledged.get(&priority));
@@ -155,7 +156,7 @@ impl Tenant {
     }
 }
 
-/// The rules for packets from a port that are on the switch.
+/// Returns the rules on the switch for packets from a port.
 pub fn on_switch(network: &Network, port: u16) -> Rules {
     let rule = |text: String| -> Option<(u16, u16)> {
         let words: Vec<&str> = text.split([' ', ',']).collect();
@@ -171,14 +172,15 @@ pub fn on_switch(network: &Network, port: u16) -> Rules {
     network.flow_texts("s1").into_iter().filter_map(rule).collect()
 }
 
-/// A port as `ovs-ofctl` writes it: by its number, or by its name, which ends in the number.
+/// Parses a port in the output of `ovs-ofctl`: a number, or a name that ends in the number.
 fn in_port(text: &str) -> Option<u16> {
     text.trim_matches('"').trim_start_matches(|c: char| !c.is_ascii_digit()).parse().ok()
 }
 
-/// The priorities of the entries in the flow statistics of a tenant, in order.
+/// Returns the priorities in the tenant's flow statistics, in order.
 fn priorities_in_statistics(peer: &Peer) -> impl Iterator<Item = u16> {
-    // Flow statistics (OpenFlow 1.0 section 5.3.5) of all tables, whatever they match and send to.
+    // The request is for flow statistics (OpenFlow 1.0 section 5.3.5) of all tables, with any match and any output
+    // port.
     let mut body = vec![0, 1, 0, 0, 0, 0x3f, 0xff, 0xff];
     body.resize(4 + 40, 0);
     body.extend([0xff, 0, 0xff, 0xff]);

@@ -1,5 +1,6 @@
-//! Tenants' controllers see what others leave of links, and go where there is room: the 2013 paper's example, with real
-//! controllers on a real network, in both versions' forms.
+//! Tests of link labels in the forms of both OpenFlow versions, with real controllers on a real network. In the example
+//! of the 2013 paper, controllers read the bandwidth that other tenants leave on each link, and choose links with
+//! enough bandwidth.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -16,7 +17,8 @@ use crate::support::requirements::{Needs, needs};
 use crate::support::weir::Weir;
 use crate::support::{eventually, free_port};
 
-/// What each host bought, in Mbit/s; at leaf 3 are A, C and E at ports 1 to 3, at leaf 4 B, D and F.
+/// The bandwidth that each host has bought, in Mbit/s. A, C and E are at ports 1 to 3 of leaf 3, and B, D and F are at
+/// ports 1 to 3 of leaf 4.
 const VNICS: [(&str, &str, &str, u64); 6] = [
     ("A", "red", "3 port 1", 8),
     ("B", "red", "4 port 1", 8),
@@ -55,7 +57,7 @@ fn check(version: Version, name: &str, form: &str) {
         label(&weir, "blue", 3, 4) == Some(10_000_000)
     });
 
-    // A to B goes by the first spine; blue is notified, red is not notified about itself.
+    // The path from A to B uses the first spine. Blue gets a new label, and red's own label does not change.
     assert!(network.pings("A", "B"));
     let path = red.expect("path");
     assert_eq!(path["hops"][1][0], 1, "{path}");
@@ -65,7 +67,8 @@ fn check(version: Version, name: &str, form: &str) {
     let mut events = Events::open(&weir, "blue");
     events.expect(&|event| event["port"] == 4 && event["label_bits_per_second"] == 2_000_000);
 
-    // E to F avoids it, C to D does not fit beside blue's own.
+    // The path from E to F avoids the first spine. The flow from C to D does not fit beside blue's own flow on the
+    // second spine.
     for (from, to, spine) in [("E", "F", 2), ("C", "D", 1)] {
         assert!(network.pings(from, to));
         let from = network.mac(from);
@@ -73,21 +76,22 @@ fn check(version: Version, name: &str, form: &str) {
         assert_eq!(path["hops"][1][0], spine, "{path}");
     }
 
-    // A link that goes down has nothing left; when the link is up again, what is left is sent again.
+    // A link that is down has label 0. When the link is up again, its label is sent again.
     network.set_port("s1", "s1-eth2", "down");
     eventually("nothing is left of a link that is down", || label(&weir, "red", 1, 2) == Some(0));
     network.set_port("s1", "s1-eth2", "up");
     eventually("it is back", || label(&weir, "red", 1, 2).is_some_and(|left| left > 0));
 
-    // A switch that connects again has forgotten the labels of its tenants, and the tenants get them again.
+    // A switch forgets the labels of its tenants when it disconnects. When the switch connects again, the tenants get
+    // the labels again.
     network.disconnect();
     eventually("no link is left", || label(&weir, "blue", 3, 5) == Some(0));
     network.connect_to(weir.openflow);
     events.expect(&|event| event["port"] == 5 && event["label_bits_per_second"] == 10_000_000);
 }
 
-/// A real agent on the hosts' interfaces: in the labels of real controllers, its measurements replace the bought
-/// bandwidths as long as the agent runs.
+/// A real agent runs on the hosts' interfaces. While the agent runs, its measurements replace the bought bandwidths in
+/// the labels.
 #[test]
 fn ovs_measurements_of_an_agent_change_the_labels_of_another_tenant() {
     needs!(ovs_measurements_of_an_agent_change_the_labels_of_another_tenant: Needs::OpenVSwitch, Needs::OsKen);
@@ -112,19 +116,19 @@ fn ovs_measurements_of_an_agent_change_the_labels_of_another_tenant() {
     for app in [&mut red, &mut blue] {
         app.expect_where("link", |event| event["links"] == 8);
     }
-    // Nobody measures: red's flow counts as what was bought, 8 of 10.
+    // Without measurements, red's flow counts with the bought bandwidth: 8 of 10 Mbit/s.
     assert!(network.pings("A", "B"));
     blue.expect_where("label", |event| is_label(event, 2_000));
 
-    // An agent does, and A sends nothing.
+    // An agent measures that A sends nothing.
     let edge = folder.join("edge.toml");
     let program = env!("CARGO_BIN_EXE_weir");
     let mut agent = Program::start("agent", program, &["agent", &edge]);
     blue.expect_where("label", |event| is_label(event, 10_000));
-    // The label depends on one of them.
+    // The label depends on the measurement of one VNIC, and the following steps need the measurements of all VNICs.
     eventually("all are measured", || weir.metric("weir_measured_vnics", &[]) > 5.5);
 
-    // A sends about 4 Mbit/s, and B as much back: 1,000 bytes, 500 times a second, if ping keeps up.
+    // A sends about 4 Mbit/s to B, and B sends as much to A: 1,000 bytes, 500 times a second, if ping is fast enough.
     let to = network.address("B");
     let words = ["ping", "-q", "-i", "0.002", "-s", "958", &to];
     let pinging = network.program("A", &words);
@@ -134,7 +138,7 @@ fn ovs_measurements_of_an_agent_change_the_labels_of_another_tenant() {
             && event["left"].as_u64().is_some_and(|left| (5_000..9_000).contains(&left))
     };
     blue.expect_where("label", some);
-    // What others say changes nothing.
+    // Datagrams of other senders change nothing.
     let stranger = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a socket");
     for length in [0, 1, 64, 1232, 4000] {
         stranger.send_to(&vec![7; length], listen).expect("send");
@@ -145,14 +149,15 @@ fn ovs_measurements_of_an_agent_change_the_labels_of_another_tenant() {
     assert!(refused < 0.5, "{refused} entries were not believed");
     assert_eq!(label(&weir, "red", 3, 4), Some(10_000_000), "a tenant does not see itself");
 
-    // The agent is killed in the middle of it: a second later red counts as what it bought.
+    // The agent is killed. A second later, red's flow counts with the bought bandwidth again.
     agent.kill();
     blue.expect_where("label", |event| is_label(event, 2_000));
     eventually("nothing is measured", || weir.metric("weir_measured_vnics", &[]) < 0.5);
     drop(pinging);
 }
 
-/// A tenant with a network of its own loads the physical links of its own, as others are notified, also after its path has moved.
+/// A tenant with a network of its own uses bandwidth of physical links, which the labels of another tenant show, also
+/// after the path has moved.
 #[test]
 fn ovs_flows_in_a_tenants_network_count_in_the_labels_of_another_tenant() {
     needs!(ovs_flows_in_a_tenants_network_count_in_the_labels_of_another_tenant: Needs::OpenVSwitch, Needs::OsKen);
@@ -182,7 +187,7 @@ fn ovs_flows_in_a_tenants_network_count_in_the_labels_of_another_tenant() {
         vnic("B"),
     );
     let weir = network.serve(&config);
-    // What is left by either spine, in Mbit/s.
+    // Returns the bandwidth that is left on the links to both spines, in Mbit/s.
     let left = || [4, 5].map(|port| label(&weir, "blue", 3, port).map(|left| left / 1_000_000));
     eventually("all is left", || left() == [Some(10), Some(10)]);
     eventually("A reaches B", || network.pings("A", "B"));
@@ -195,7 +200,6 @@ fn ovs_flows_in_a_tenants_network_count_in_the_labels_of_another_tenant() {
     assert!(network.pings("A", "B"));
 }
 
-/// Flows of IPv6 alone are followed, and the link that they are on is the fuller for others.
 #[test]
 fn ovs_ipv6_flows_count_in_the_labels_of_another_tenant() {
     needs!(ovs_ipv6_flows_count_in_the_labels_of_another_tenant: Needs::OpenVSwitch, Needs::OsKen);
@@ -233,7 +237,7 @@ fn ovs_ipv6_flows_count_in_the_labels_of_another_tenant() {
     eventually("all is left again", || left() == [Some(10), Some(10)]);
 }
 
-/// The file that agents share, of one server, and its key.
+/// Writes the configuration file of the agents, for one server, and the key file.
 fn write_edge(folder: &Folder, network: &Network, hypervisor: SocketAddr) {
     let mut text = format!(
         "key = \"edge.key\"\n[[agents]]\nname = \"server\"\naddress = \"127.0.0.1:{}\"\n\
@@ -279,7 +283,7 @@ fn config(network: &Network, form: &str, tenants: &[(&str, &App)]) -> String {
     text
 }
 
-/// The label that a tenant was last sent for the link that leaves by a port, in bit/s.
+/// Returns the last label of a tenant for the link at a port, in bit/s.
 fn label(weir: &Weir, tenant: &str, dpid: u64, port: u64) -> Option<u64> {
     let (status, body) = weir.get(&format!("/api/v1/tenants/{tenant}/labels"));
     assert_eq!(status, 200, "{body}");
@@ -307,7 +311,7 @@ impl Events {
         Events(BufReader::new(stream))
     }
 
-    /// Reads until such a label of switch 3 comes.
+    /// Reads events until a label of switch 3 satisfies `wanted`.
     fn expect(&mut self, wanted: &dyn Fn(&Value) -> bool) {
         loop {
             let mut line = String::new();

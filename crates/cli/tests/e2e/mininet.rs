@@ -1,4 +1,5 @@
-//! A Mininet network, unchanged, behind Weir: its switches are made on a lab's private Open vSwitch.
+//! Tests of a Mininet network, unchanged, with Weir as its controller. Mininet makes its switches on the private Open
+//! vSwitch of a lab.
 
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use crate::support::repository;
 use crate::support::requirements::{Needs, needs};
 use crate::support::weir::Weir;
 
-/// Mininet pings twelve pairs, eight of them in vain.
+/// Mininet pings twelve pairs of hosts, and eight pairs get no answer.
 const PATIENCE: Duration = Duration::from_secs(90);
 
 #[test]

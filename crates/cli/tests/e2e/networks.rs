@@ -1,9 +1,9 @@
-//! Two tenants with networks of their own on the same switches and with the same addresses: each has all of its own
-//! and nothing of the other's. What becomes of them when links fail is in `own_networks`.
+//! Tests of two tenants with networks of their own, on the same switches and with the same addresses: each host reaches
+//! its own tenant's hosts, and no host of the other tenant. `own_networks` tests failures of links.
 //!
 //! ```text
-//!   r1 b1     r2 b2     r3 b3     r4 b4           one row of switches, four of red's on it,
-//!     s1 ─────── s2 ─────── s3 ─────── s4         and of blue's two: its one link passes through s2 and s3
+//!   r1 b1     r2 b2     r3 b3     r4 b4           Red has a network of all four switches.
+//!     s1 ─────── s2 ─────── s3 ─────── s4         Blue has two switches: their link passes through s2 and s3.
 //! ```
 
 use std::process::Command;
@@ -14,7 +14,7 @@ use crate::support::app::App;
 use crate::support::network::{Network, V10, V13, Version};
 use crate::support::requirements::{Needs, needs};
 
-/// Ports of every switch: 1 red's host, 2 blue's, then to the left and to the right.
+/// Ports of each switch: red's host at port 1, blue's host at port 2, and then the links to the left and to the right.
 const TOPOLOGY: &str = r#"
 [topology]
 edge_ports = [
@@ -44,7 +44,7 @@ fn row(version: Version) -> Network {
     let network = Network::of(&switches, &names, &links, version);
     for n in 1..=4 {
         for host in [format!("r{n}"), format!("b{n}")] {
-            // The same addresses on both sides.
+            // The hosts of both tenants have the same addresses.
             let interface = "eth0";
             network.exec(&host, &["ip", "address", "flush", "dev", interface]);
             let mac = format!("02:00:00:00:77:0{n}");
@@ -61,7 +61,7 @@ fn row(version: Version) -> Network {
     network
 }
 
-/// An address that only this tenant's host has, by which it is known who answers.
+/// Returns an address that only this tenant's host has. The address shows which tenant's host answers.
 fn own(host: &str, n: u8) -> String {
     let last = if host.starts_with('r') { n + 40 } else { n + 80 };
     format!("10.7.0.{last}/24")
@@ -90,7 +90,8 @@ fn link(a: &str, b: &str, more: &str) -> String {
     format!("[[tenants.network.links]]\nbetween = [\"{a}\", \"{b}\"]\n{more}")
 }
 
-/// Four switches in a row, each with a host at port 1, wired by 2 (left) and 3 (right).
+/// Four switches in a row: each has a host at port 1, the link to the left at port 2, and the link to the right at
+/// port 3.
 fn red_network() -> String {
     let mut text = String::new();
     for n in 1..=4 {
@@ -103,7 +104,7 @@ fn red_network() -> String {
     text
 }
 
-/// Two switches; the link between them passes through two that are not blue's.
+/// Two switches. The link between the switches passes through two physical switches where blue has no switch.
 fn blue_network() -> String {
     switch("0xb1", "1")
         + &switch("0xb4", "4")
@@ -144,7 +145,7 @@ fn check(version: Version, mut controllers: [App; 2]) {
     for (from, to) in [("b1", "10.7.0.4"), ("b4", "10.7.0.1"), ("b4", "fd07::1")] {
         assert!(ping(&network, from, to, 4), "{from} to {to}: blue's");
     }
-    // Who answers is one's own: the same address, and another that only one of the two has.
+    // Each host reaches an address that only a host of its own tenant has, so its answers are from its own tenant.
     assert!(ping(&network, "r1", "10.7.0.44", 4) && ping(&network, "b1", "10.7.0.84", 4));
     assert!(ping(&network, "r4", "fd07::a1", 4) && ping(&network, "b1", "fd07::b4", 4));
     for (from, to) in [
@@ -157,7 +158,7 @@ fn check(version: Version, mut controllers: [App; 2]) {
     ] {
         assert!(!ping(&network, from, to, 2), "{from} to {to}: another tenant's");
     }
-    // Blue has no switch where its other two hosts are.
+    // Blue has no switch on s2, where host b2 is.
     assert!(!ping(&network, "b2", "10.7.0.1", 1));
     for controller in &mut controllers {
         assert!(!controller.has_seen("error"), "an ordinary learning switch is refused nothing");

@@ -1,4 +1,4 @@
-//! What an operator sees of the program: exit codes, messages, `/healthz`, `/metrics`.
+//! Tests of the interfaces for an operator: exit codes, error messages, `/healthz` and `/metrics`.
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
@@ -56,11 +56,11 @@ fn metrics_count_messages_and_refusals_per_tenant() {
         ),
         ("weir_refused_total", vec![], 1.0),
         ("weir_controllers", vec![], 1.0),
-        // Five packets, and the replies to FEATURES_REQUEST, FLOW_MOD and BARRIER_REQUEST.
+        // Five PACKET_INs, and the replies to FEATURES_REQUEST, to the refused FLOW_MOD and to BARRIER_REQUEST.
         ("weir_added_latency_seconds_count", vec!["towards=\"north\""], 8.0),
     ];
     for (name, labels, expected) in cases {
-        // Counters are published a few times a second.
+        // Weir publishes counters a few times a second.
         eventually(&format!("{name}{labels:?} is {expected}"), || {
             (of_red(name, &labels) - expected).abs() < 0.5
         });
@@ -81,7 +81,7 @@ fn sigterm_ends_weir_with_success_and_closes_connections() {
     assert!(switch.peer.is_closed() && red.is_closed());
 }
 
-/// No signal is lost between the first handler and the last one, whenever it comes.
+/// A SIGTERM at any moment of the start ends Weir, also before all signal handlers are installed.
 #[test]
 fn sigterm_during_the_start_ends_weir() {
     let folder = Folder::new();

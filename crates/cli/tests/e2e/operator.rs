@@ -1,4 +1,5 @@
-//! What `weir ctl` shows an operator of tenants that share a real switch, held against what the switch itself says.
+//! Tests of `weir ctl` for an operator of tenants that share a real switch: its output agrees with the output of the
+//! switch.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -23,7 +24,7 @@ fn ctl(weir: &Weir, words: &[&str]) -> (Option<i32>, String, String) {
     run(&[&["ctl", "--api", &api], words].concat())
 }
 
-/// The lines that `weir ctl` prints, which must fit on a screen.
+/// Returns the lines that `weir ctl` prints. Each line must have at most 80 characters, except the lines of `flows`.
 fn lines(weir: &Weir, words: &[&str]) -> Vec<String> {
     let (code, stdout, stderr) = ctl(weir, words);
     assert_eq!(code, Some(0), "{words:?}: {stderr}");
@@ -33,7 +34,7 @@ fn lines(weir: &Weir, words: &[&str]) -> Vec<String> {
     lines
 }
 
-/// What `weir ctl` prints as JSON.
+/// Returns the JSON output of `weir ctl`.
 fn json_of(weir: &Weir, words: &[&str]) -> Value {
     let (code, stdout, stderr) = ctl(weir, &[words, &["--json"]].concat());
     assert_eq!(code, Some(0), "{words:?}: {stderr}");
@@ -79,7 +80,8 @@ fn check(version: Version, openflow: &str) {
         (&json!(openflow), &json!("ip,nw_dst=10.1.0.2"))
     );
 
-    // The switch has all that Weir says to have written there, word for word. It does not report flags on 1.0.
+    // The switch has each rule that Weir lists for the switch, with the same text. On OpenFlow 1.0 the switch does not
+    // report flags.
     let dump = network.ofctl(&["-O", "OpenFlow10,OpenFlow13", "--no-stats", "dump-flows", "s1"]);
     let dump: BTreeSet<&str> = dump.lines().map(str::trim).collect();
     let physical = lines(&weir, &["flows", "red", "edge", "--physical"]);
@@ -90,7 +92,7 @@ fn check(version: Version, openflow: &str) {
         assert!(dump.contains(line.trim()), "{line}\nis not among\n{dump:#?}");
     }
 
-    // Into a port of blue's.
+    // An output to a port of blue is refused.
     let stray = json!({"priority": 9, "actions": [{"type": "OUTPUT", "port": 3}]});
     red.flow("add", 5, &stray);
     red.expect_reply("error", 5);
@@ -129,7 +131,7 @@ fn check(version: Version, openflow: &str) {
         assert!(listed[key].as_array().is_some_and(|all| !all.is_empty()), "{listed}");
     }
 
-    // A reader that has read enough goes away.
+    // `head` closes the pipe after one line.
     let program = env!("CARGO_BIN_EXE_weir");
     let script =
         format!("set -o pipefail; {program} ctl --api {} flows red edge | head -1", weir.api);

@@ -1,5 +1,5 @@
-//! A tenant's group that sends into two links which stand on one port of a real switch, from each of them into the other;
-//! action sets that do so by groups, and buckets by groups of Weir's own.
+//! Tests of a tenant's groups on a real switch, where two virtual links use one physical port: groups and action sets
+//! that send from link to link, and buckets that use groups of Weir itself.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,8 @@ use crate::support::network::{Network, V13};
 use crate::support::requirements::{Needs, needs};
 use crate::support::weir::Weir;
 
-/// The tenant's first switch has links to both others; its physical switch has one, to the second.
+/// The tenant's first switch has links to both other switches. Its physical switch has one link, to the second physical
+/// switch.
 const NETWORK: &str = "
 [tenants.network]
 switches = [
@@ -52,7 +53,7 @@ fn ovs_a_group_forwards_between_two_virtual_links_on_one_physical_port() {
         &[("s1", "h1"), ("s2", "h2"), ("s3", "h3"), ("s1", "s2"), ("s2", "s3")],
         V13,
     );
-    // Of frames in the tenant's VLANs, one is a link's.
+    // A frame in a VLAN of the tenant has a second tag, the tag of a virtual link.
     network.look_through_two_tags();
     let mut red = App::flow_installer("1.3");
     let configuration = format!(
@@ -81,7 +82,7 @@ fn ovs_a_group_forwards_between_two_virtual_links_on_one_physical_port() {
     };
     eventually("hosts reach each other over the first switch", || everybody(&network));
 
-    // One group to the tenant, three on the switch; what they count is one.
+    // The tenant has one group, and the switch has three groups for it. The tenant's statistics show one group.
     assert_eq!(groups(&network).len(), 3);
     let mut xid = 30;
     eventually("each bucket has counted each packet", || {
@@ -95,11 +96,11 @@ fn ovs_a_group_forwards_between_two_virtual_links_on_one_physical_port() {
         );
         assert_eq!(counted["references"], 1);
         let packets = counted["packets"].as_u64().unwrap_or(0);
-        // Three pings there and back, and the ARP before them.
+        // Three pings with their replies, and ARP before the pings.
         packets >= 6 && counted["buckets"] == json!([packets, packets, packets])
     });
 
-    // By another group, chosen by a hash: only away from the second switch, and so no answers.
+    // Group 1 now selects group 2, which outputs only to the link to the third switch. So h2 gets no reply from h3.
     group(&mut red, 100, "add", 2, "INDIRECT", &[json!({"actions": output(11)})]);
     let chained = json!({"weight": 1, "actions": [{"type": "GROUP", "group_id": 2}]});
     group(&mut red, 102, "modify", 1, "SELECT", &[chained]);
@@ -116,7 +117,8 @@ fn ovs_a_group_forwards_between_two_virtual_links_on_one_physical_port() {
     eventually("there is one by an entry", || network.pings("h2", "h3"));
     entry(&mut red, "delete_strict", 112);
 
-    // What needs no copies has none, and what is as before is as before, over a kill -9.
+    // A group that outputs only to a host's port has no copies on the switch. After a kill -9 the groups on the switch
+    // are the same as before.
     group(&mut red, 120, "modify", 2, "INDIRECT", &[json!({"actions": output(1)})]);
     eventually("no copies are left", || groups(&network).len() == 2);
     group(&mut red, 130, "modify", 1, "ALL", &all);
@@ -141,7 +143,8 @@ fn ovs_a_group_forwards_between_two_virtual_links_on_one_physical_port() {
     assert!(!red.has_seen("error"));
 }
 
-/// Action sets that go on send from link to link by groups, and a group counts before what a later table writes.
+/// Action sets send frames from link to link by groups. The group that table 1 writes replaces the group that table 0
+/// has written.
 fn sets(network: &Network, red: &mut App) {
     let write = |group: u32| json!({"type": "WRITE_ACTIONS", "actions": [{"type": "GROUP", "group_id": group}]});
     let flow = |app: &mut App, flow: Value| {
@@ -166,7 +169,8 @@ fn sets(network: &Network, red: &mut App) {
     eventually("with the groups went the entries", || network.is_silent("h2", "h3"));
 }
 
-/// Buckets flood, and give the tenant's own tags to what they send into links; each ends in another group on the switch.
+/// Buckets output to FLOOD, and push tags of the tenant's VLANs on frames for links. Each such bucket ends in another
+/// group on the switch.
 fn buckets(network: &Network, red: &mut App, weir: &mut Weir) {
     let flow = |app: &mut App, dpid: u64, command: &str, flow: Value| {
         app.order(
@@ -185,7 +189,8 @@ fn buckets(network: &Network, red: &mut App, weir: &mut Weir) {
     };
     eventually("hosts reach each other by FLOOD", || everybody(network));
 
-    // What the first switch sends the others is in VLANs 7 and 8, and they take nothing else.
+    // The first switch sends frames to the other switches in VLANs 7 and 8, and the other switches accept no other
+    // frames from their links.
     let tagged = |vlan: u32, port: u32| {
         json!({"actions": [
             {"type": "PUSH_VLAN", "ethertype": 0x8100},
@@ -206,7 +211,8 @@ fn buckets(network: &Network, red: &mut App, weir: &mut Weir) {
         flow(red, dpid, "add", json!({"priority": 6, "match": match_, "actions": actions}));
         red.barrier_at(dpid, 220);
     }
-    // What Open vSwitch remembers of frames with the link's tag alone, it takes for frames with a second one as well.
+    // Open vSwitch has cached actions for frames with only the link's tag, and would use these actions for frames with
+    // a second tag as well.
     network.forget_packets();
     eventually("hosts reach each other in the tenant's VLANs", || everybody(network));
 
@@ -228,7 +234,7 @@ fn buckets(network: &Network, red: &mut App, weir: &mut Weir) {
     eventually("groups are as they were, exits too", || groups(network) == shown);
 }
 
-/// The groups of the first switch, which shows them in any order.
+/// Returns the groups of the first switch, sorted, because the switch lists groups in any order.
 fn groups(network: &Network) -> Vec<String> {
     let dump = network.ofctl(&["-O", "OpenFlow13", "dump-groups", "s1"]);
     let groups = dump.lines().filter(|line| line.contains("group_id="));

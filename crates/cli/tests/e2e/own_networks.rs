@@ -1,4 +1,5 @@
-//! Two tenants with networks of their own and the same addresses, through failures, changes and a restart.
+//! Tests of two tenants with networks of their own and the same addresses: failures of links, changes by an operator,
+//! PORT_MODs and restarts.
 
 use serde_json::{Value, json};
 
@@ -9,10 +10,11 @@ use crate::support::requirements::{Needs, needs};
 use crate::support::weir::{Weir, run};
 use crate::support::{PATIENCE, eventually};
 
-/// In `leafspine,2,2,2` the leaves are switches 1 and 2, the spines 3 and 4, and a leaf's hosts are at its ports 1 and 2.
+/// In `leafspine,2,2,2` switches 1 and 2 are leaves, switches 3 and 4 are spines, and a leaf's hosts are at its ports 1
+/// and 2.
 pub const TOPOLOGY: &str = "leafspine,2,2,2";
 
-/// A switch on each leaf, a host at each, and a link with a backup.
+/// A tenant with a switch and a host on each leaf, and with a link that has a backup.
 pub fn tenant(name: &str, app: &App, port: u32) -> String {
     format!(
         "[[tenants]]\nname = \"{name}\"\ncontrollers = [\"{app}\"]\n[tenants.network]\n\
@@ -24,7 +26,7 @@ pub fn tenant(name: &str, app: &App, port: u32) -> String {
     )
 }
 
-/// The first host of each two gets 10.0.0.1, the second 10.0.0.2.
+/// The first host of each pair gets 10.0.0.1, and the second host gets 10.0.0.2.
 pub fn number(network: &Network, hosts: [[&str; 2]; 2]) {
     for [first, second] in hosts {
         for (host, address) in [(first, "10.0.0.1/24"), (second, "10.0.0.2/24")] {
@@ -54,27 +56,27 @@ fn check(version: Version, [red, blue]: [App; 2]) {
     let configuration =
         format!("{discovery}{}{}", tenant("red", &red, 1), tenant("blue", &blue, 2));
     let mut weir = Weir::serve_on(network.controller_host(), &configuration);
-    // A tenant's first host and its second have the same addresses in both.
+    // The first hosts of both tenants have the same address, and the second hosts have the same address.
     let hosts = [["h1", "h3"], ["h2", "h4"]];
     number(&network, hosts);
     network.connect_to(weir.openflow);
     eventually("both networks are up", || ports_up(&weir) == [4, 4]);
     let both_work = || hosts.iter().all(|[first, _]| network.answers(first, "10.0.0.2"));
     eventually("both tenants' hosts reach their own", both_work);
-    // The second answers of red are red's: blue's second host is away.
+    // Blue's second host is down. Red's first host still gets answers, so the answers are from red's second host.
     network.exec("h4", &["ip", "link", "set", "eth0", "down"]);
     assert!(network.answers("h1", "10.0.0.2") && !network.answers("h2", "10.0.0.2"));
     network.exec("h4", &["ip", "link", "set", "eth0", "up"]);
     network.exec("h4", &["ip", "address", "replace", "10.0.0.2/24", "dev", "eth0"]);
 
-    // The physical link that red's is on fails, in the middle of a transfer; its backup takes over.
+    // The physical link of red's virtual link fails during a transfer, and the virtual link moves to its backup.
     let transfer = Transfer::start(&network, "h1", "h3", "10.0.0.2");
     fail_link(&network, &weir, "red");
     eventually("both tenants' hosts reach their own again", both_work);
     assert_eq!(ports_up(&weir), [4, 4]);
     transfer.goes_on();
 
-    // Stopped by the operator, seen by the tenant, and started.
+    // The operator stops red's link. The ports of the link are down, and only red's hosts lose their connection.
     ctl(
         &weir,
         &["stop", "red", "link", "0xa1 port 2", "0xa2 port 2"],
@@ -92,7 +94,7 @@ fn check(version: Version, [red, blue]: [App; 2]) {
     );
     assert_eq!(ports_up(&weir), [2, 4]);
 
-    // A restart keeps what the operator did, paths and tags.
+    // A restart keeps the operator's change, paths and tags.
     let maps = weir.get("/api/v1/networks").1;
     weir.crash();
     weir.restart();
@@ -115,7 +117,8 @@ fn ovs_a_virtual_link_moves_to_a_shorter_path_found_later_on_openflow_1_3() {
     check_detour(V13, &App::learning_switch_13());
 }
 
-/// The short way is found when the tenant's network works already, by the long one: it goes there, and its hosts don't feel it.
+/// Weir finds the shorter path while the tenant's network already uses the longer path. The link moves to the shorter
+/// path, and a transfer between the tenant's hosts continues.
 fn check_detour(version: Version, app: &App) {
     let wires = [("s1", "h1"), ("s2", "h2"), ("s1", "s3"), ("s3", "s2"), ("s1", "s2")];
     let network = Network::of(&["s1", "s2", "s3"], &["h1", "h2"], &wires, version);
@@ -147,7 +150,8 @@ fn ovs_a_port_set_down_by_port_mod_stays_down_after_kill_9_on_openflow_1_3() {
     check_port(V13, "1.3");
 }
 
-/// It stays down over a kill -9, nobody else feels it, and it comes up again.
+/// Red sets NO_FWD and then PORT_DOWN on its port. The port stays down after a kill -9, blue's hosts still reach each
+/// other, and another PORT_MOD sets the port up again.
 fn check_port(version: Version, openflow: &str) {
     let network = Network::single(&["10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"], version);
     let [mut red, mut beside, mut blue] = [(); 3].map(|()| App::flow_installer(openflow));
@@ -190,7 +194,7 @@ fn check_port(version: Version, openflow: &str) {
     ] {
         mod_port(&mut red, xid, &bits);
         gets_config(&mut beside, config);
-        // The switch's barrier can be some milliseconds ahead of what it forwards.
+        // The switch may answer a barrier some milliseconds before its forwarding has changed.
         eventually("nothing gets through red's port and back", || {
             network.is_silent("h1", "h2") && network.is_silent("h2", "h1")
         });
@@ -218,19 +222,19 @@ fn check_port(version: Version, openflow: &str) {
     assert!(!red.has_seen("error"));
 }
 
-/// The tenant's other controller gets the new configuration of the port.
+/// Asserts that the tenant's other controller gets the new configuration of the port.
 fn gets_config(beside: &mut App, config: u32) {
     beside.expect_where("port_status", |status| status["port"] == 2 && status["config"] == config);
 }
 
-/// TCP from one host to another, for some seconds.
+/// A TCP transfer from one host to another, for some seconds.
 pub struct Transfer {
     client: Program,
     _server: Program,
 }
 
 impl Transfer {
-    /// It has begun when this returns.
+    /// Starts a transfer, and returns after its first megabyte.
     pub fn start(network: &Network, from: &str, to: &str, address: &str) -> Transfer {
         let server = network.program(to, &["iperf3", "-s", "-1"]);
         eventually("iperf3 listens", || network.exec(to, &["ss", "-ltn"]).contains(":5201"));
@@ -244,8 +248,9 @@ impl Transfer {
         Transfer { client, _server: server }
     }
 
-    /// The transfer ends well, and some bytes got through in the last four seconds. On a busy machine a round trip can take
-    /// 0.25 s, so TCP waits for about two seconds before it sends a packet again that was lost three times.
+    /// Asserts that the transfer ends well, and that some bytes were transferred in the last four seconds. On a busy
+    /// machine a round trip can take 0.25 s, so TCP waits for about two seconds before it sends a packet again that was
+    /// lost three times.
     pub fn goes_on(mut self) {
         assert_eq!(self.client.wait(PATIENCE), Some(0));
         let said = self.client.stdout.to_end();
@@ -258,7 +263,7 @@ impl Transfer {
     }
 }
 
-/// `weir ctl` ends with this status and says this.
+/// Asserts that `weir ctl` exits with this status and prints this text.
 pub fn ctl(weir: &Weir, words: &[&str], status: i32, says: &str) {
     let api = weir.api.to_string();
     let (code, stdout, stderr) = run(&[&["ctl", "--api", &api], words].concat());
@@ -275,7 +280,7 @@ fn networks(weir: &Weir) -> Vec<Value> {
     body["networks"].as_array().expect("networks").clone()
 }
 
-/// How many ports of each network are up.
+/// Returns the number of ports that are up in each network.
 pub fn ports_up(weir: &Weir) -> Vec<usize> {
     let up = |network: &Value| {
         let ports = network["ports"].as_array().expect("ports");
@@ -284,14 +289,14 @@ pub fn ports_up(weir: &Weir) -> Vec<usize> {
     networks(weir).iter().map(up).collect()
 }
 
-/// Whether all links, and the insides of all big switches, have a way.
+/// Whether each link, and the inside of each big switch, has a path.
 pub fn all_have_ways(weir: &Weir) -> bool {
     let has_way = |path: &Value| path["path"].as_array().is_some_and(|path| !path.is_empty());
     let paths = networks(weir).into_iter().filter_map(|it| it["paths"].as_array().cloned());
     paths.flatten().all(|path| has_way(&path))
 }
 
-/// The first physical link that a tenant's is on goes down, and the tenant's moves to its backup.
+/// Sets the first physical link of a tenant's virtual link down, and waits until the virtual link is on its backup.
 pub fn fail_link(network: &Network, weir: &Weir, tenant: &str) {
     let before = path(weir, tenant);
     let (switch, port) = before[0];
@@ -302,7 +307,7 @@ pub fn fail_link(network: &Network, weir: &Weir, tenant: &str) {
     });
 }
 
-/// The physical ports that a tenant's link leaves by: switch and number.
+/// Returns the physical ports by which a tenant's virtual link leaves switches: switch and port number.
 pub fn path(weir: &Weir, tenant: &str) -> Vec<(u64, u64)> {
     let networks = networks(weir);
     let network = networks.iter().find(|it| it["tenant"] == tenant).expect("the network");

@@ -1,5 +1,5 @@
-//! The counters that tenants' controllers get for the ends of their links, to the packet and the byte, on real switches: through a lost
-//! connection and a kill -9.
+//! Tests of the port counters for the ends of virtual links, on real switches. The counters are exact in packets and
+//! bytes, and rise again after a lost connection.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use crate::support::network::{Network, V13};
 use crate::support::requirements::{Needs, needs};
 use crate::support::weir::Weir;
 
-/// Both ends of the link have this number.
+/// Both ends of the link have this port number.
 const LINK: u64 = 2;
 /// A ping's headers: Ethernet, IPv4, ICMP.
 const HEADERS: u64 = 14 + 20 + 8;
@@ -32,7 +32,7 @@ fn ovs_ports_of_a_virtual_link_count_packets_of_their_tenant_only() {
     let weir = Weir::serve_on(network.controller_host(), &configuration);
     number(&network, [["h1", "h3"], ["h2", "h4"]]);
     for (a, b) in [("h1", "h3"), ("h2", "h4")] {
-        // So that nothing but pings is on the way.
+        // With static ARP entries, only pings use the link.
         knows(&network, a, "10.0.0.2", b);
         knows(&network, b, "10.0.0.1", a);
     }
@@ -65,7 +65,8 @@ fn ovs_ports_of_a_virtual_link_count_packets_of_their_tenant_only() {
     blue.comes_to([7, 7 * (HEADERS + 1000)]);
     red.comes_to(counts);
 
-    // A lost connection takes the link from its path, so its counts begin again at zero; they go on from there.
+    // A lost connection removes the link from its path, so the counters begin again at zero. Then the counters rise by
+    // the sent pings.
     let works = || ports_up(&weir) == [4, 4] && network.answers("h1", "10.0.0.2");
     network.disconnect();
     weir.wait_for_switches(0);
@@ -76,7 +77,7 @@ fn ovs_ports_of_a_virtual_link_count_packets_of_their_tenant_only() {
     assert!(!red.app.has_seen("error") && !blue.app.has_seen("error"));
 }
 
-/// Guests of two tenants behind one physical port, which the switch counts for both together.
+/// Guests of two tenants are at one physical port. The port counters of the switch count both guests together.
 #[test]
 fn ovs_a_shared_edge_port_counts_packets_per_tenant() {
     needs!(ovs_a_shared_edge_port_counts_packets_per_tenant: Needs::OpenVSwitch, Needs::OsKen);
@@ -98,7 +99,7 @@ fn ovs_a_shared_edge_port_counts_packets_per_tenant() {
     eventually("both networks are up", || ports_up(&weir) == [4, 4]);
     for (app, guest) in apps.iter_mut().zip(GUESTS) {
         both_switches(app);
-        // What is sent to a shared port says for whom it is.
+        // An entry that outputs to a shared port matches the address of the guest.
         let back = [json!({"in_port": LINK, "eth_dst": guest}), json!({"in_port": LINK})];
         for ((dpid, xid), back) in [(0xa1, 1), (0xa2, 2)].into_iter().zip(back) {
             forward(app, dpid, &json!({"in_port": 1}), LINK);
@@ -124,7 +125,7 @@ fn ovs_a_shared_edge_port_counts_packets_per_tenant() {
     assert!(tenants.iter_mut().all(|it| !it.app.has_seen("error")));
 }
 
-/// On a switch that lies on a leaf and both spines, with a host, and a link to the other leaf.
+/// The big switch is on a leaf and both spines. It has a host, and a link to a switch on the other leaf.
 #[test]
 fn ovs_ports_of_a_link_at_a_big_switch_count_packets_of_its_hosts() {
     needs!(ovs_ports_of_a_link_at_a_big_switch_count_packets_of_its_hosts: Needs::OpenVSwitch, Needs::OsKen);
@@ -152,23 +153,23 @@ fn ovs_ports_of_a_link_at_a_big_switch_count_packets_of_its_hosts() {
     assert!(!red.app.has_seen("error"));
 }
 
-/// A rule of priority 9.
+/// Adds an entry of priority 9.
 fn forward(app: &mut App, dpid: u64, match_: &Value, to: u64) {
     let actions = json!([{"type": "OUTPUT", "port": to}]);
     let flow = json!({"priority": 9, "match": match_, "actions": actions});
     app.order(&json!({"send": "flow", "dpid": dpid, "command": "add", "flow": flow}));
 }
 
-/// A tenant's controller, and the least counts that it may get.
+/// A tenant's controller, and the lowest counts that the next statistics may have.
 struct Counted {
     app: App,
     xid: u32,
     least: Count,
-    /// Received and sent by each end of the link when the counting began.
+    /// The counts that each end of the link had received and sent when the counting began.
     base: [[Count; 2]; 2],
 }
 
-/// The ends of the link, and what each of them counts.
+/// The switches at the ends of the link, and the counters of each end.
 const ENDS: [u64; 2] = [0xa1, 0xa2];
 const WAYS: [&str; 2] = ["received", "sent"];
 
@@ -177,8 +178,8 @@ impl Counted {
         Counted { app, xid: 100, least: [0; 2], base: [[[0; 2]; 2]; 2] }
     }
 
-    /// Sends until nothing is lost, and counts from there: Open vSwitch's datapath may lose the first packets of a flow on a
-    /// busy machine.
+    /// Sends pings until no ping is lost, and takes the counts as the base: Open vSwitch's datapath may lose the first
+    /// packets of a flow on a busy machine.
     fn begins_with(&mut self, network: &Network, host: &str) {
         let is_known = || {
             let words = ["ping", "-q", "-c", "5", "-i", "0.05", "10.0.0.2"];
@@ -195,7 +196,8 @@ impl Counted {
         });
     }
 
-    /// Of pings and their answers both ends of the link have sent and received as much, and never less than before.
+    /// Asserts that both ends of the link have sent and received `count`, and that no count is lower than before or
+    /// higher than `count`.
     fn comes_to(&mut self, count: Count) {
         for (dpid, base) in ENDS.into_iter().zip(self.base) {
             eventually(&format!("at both ends {count:?} have come and gone"), || {
@@ -214,7 +216,8 @@ impl Counted {
         self.least = count;
     }
 
-    /// Both ends receive so much more by that at least, and each says that it has sent what the other has received.
+    /// Asserts that both ends receive at least `count` more during `send`, and that each end has sent the number that
+    /// the other end has received.
     fn rises_by(&mut self, count: Count, send: impl FnOnce()) {
         let received = |port: &Value| serde_json::from_value::<Count>(port["received"].clone());
         let before = [0xa1, 0xa2].map(|dpid| received(&self.ask(dpid, LINK)).unwrap_or_default());
@@ -240,7 +243,7 @@ impl Counted {
     }
 }
 
-/// So many pings of this size, each of which is answered.
+/// Sends this number of pings of this size, and asserts that each ping is answered.
 fn pings(network: &Network, host: &str, packets: u64, size: u64) {
     let (packets, size) = (packets.to_string(), size.to_string());
     let words = ["ping", "-q", "-c", &packets, "-s", &size, "-i", "0.05", "10.0.0.2"];

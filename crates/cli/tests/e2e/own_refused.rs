@@ -1,6 +1,5 @@
-//! A switch without room in its first table refuses the entries by which a tenant's packets would come in: the operator sees which
-//! ports are down for it, and that they are up again when there is room. So does the tenant, of a big switch as well. What would pass
-//! through it goes around it.
+//! Tests of a switch with a full first table, which refuses Weir's entries for a tenant's packets. The operator and the
+//! tenant see the affected ports as down, and as up when the table has room again. Virtual links avoid such a switch.
 
 use serde_json::{Value, json};
 
@@ -46,7 +45,7 @@ fn ovs_ports_refused_by_a_switch_with_a_full_table_are_reported_as_down() {
         mark,
         &["refuses an entry of Weir's own", "in_port=1", "00:00:00:00:00:00:00:01"],
     );
-    // Each was tried twice.
+    // Weir has sent each of the two entries twice.
     eventually("it is counted", || weir.metric("weir_switch_own_refused_total", &[]) >= 4.0);
 
     // When the connection ends, Weir forgets the refused entries. On the next connection Weir sends them again.
@@ -60,7 +59,8 @@ fn ovs_ports_refused_by_a_switch_with_a_full_table_are_reported_as_down() {
     ctl(&weir, &["show", "red"], 0, "at 00:00:00:00:00:00:00:01 port 1  up");
 }
 
-/// One of a big switch's two has no room for a port that comes while it runs: that is down, and the others are not.
+/// A member of a big switch has no room for a port that is added during operation. This port is down, and the other
+/// ports stay up.
 #[test]
 fn ovs_a_port_refused_by_a_member_of_a_big_switch_is_reported_as_down() {
     needs!(ovs_a_port_refused_by_a_member_of_a_big_switch_is_reported_as_down: Needs::OpenVSwitch, Needs::OsKen);
@@ -122,8 +122,8 @@ fn ovs_a_virtual_link_avoids_a_switch_with_a_full_table_on_openflow_1_3() {
     check_around(V13, App::learning_switch_13());
 }
 
-/// A spine has no room for a link that is to pass through it: it passes through the other or, if that is full as well, says why it
-/// is down.
+/// A spine has no room for a virtual link. The link uses the other spine. If the other spine is full as well, the link
+/// is down, and `weir ctl show` prints the reason.
 fn check_around(version: Version, red: App) {
     const LINK: [&str; 2] = ["0xa1 port 2", "0xa2 port 2"];
     let network = Network::builtin(TOPOLOGY, version);
@@ -155,7 +155,7 @@ fn check_around(version: Version, red: App) {
     eventually("no way is left", || spine().is_none() && ports_up(&weir) == [2]);
     ctl(&weir, &["show", "red"], 0, "refuses its entries, and no other way is left");
 
-    // There is room again, which is tried when one of that switch's links comes up.
+    // The table has room again. Weir tries again when a link of this switch is up again.
     network.limit_first_table(&first, None);
     let port = format!("{first}-eth1");
     network.set_port(&first, &port, "down");

@@ -1,5 +1,5 @@
-//! VLANs of the tenants' own, between switches: two tenants with the same VLANs and addresses, through a failure and a
-//! restart.
+//! Tests of the tenants' own VLANs between switches: two tenants use the same VLANs and addresses, also after a failed
+//! link and after a restart.
 
 use serde_json::Value;
 
@@ -17,7 +17,8 @@ fn ovs_tenants_with_the_same_vlans_are_isolated_on_openflow_1_3() {
     check([App::learning_switch_13(), App::learning_switch_13()]);
 }
 
-/// Leaf 1 speaks 1.0, leaf 2 speaks 1.3, and so do the spines; the tenant has a controller for each version.
+/// Leaf 1 and a spine speak OpenFlow 1.0, and leaf 2 and the other spine speak OpenFlow 1.3. The tenant has a
+/// controller for each version.
 #[test]
 fn ovs_a_virtual_link_between_switches_of_both_versions_carries_frames() {
     needs!(ovs_a_virtual_link_between_switches_of_both_versions_carries_frames: Needs::OpenVSwitch, Needs::OsKen);
@@ -44,7 +45,7 @@ fn ovs_a_virtual_link_between_switches_of_both_versions_carries_frames() {
     eventually("the hosts reach each other", || reaches(0));
     assert!(!reaches(10), "a frame has one tag on 1.0, the link's");
 
-    // The ends change places: what each speaks is what the other has to follow.
+    // The leaves exchange their versions.
     network.disconnect();
     for (switch, version) in [("s1", V13), ("s2", V10)] {
         network.speak(switch, version);
@@ -54,13 +55,13 @@ fn ovs_a_virtual_link_between_switches_of_both_versions_carries_frames() {
     eventually("they do the other way round", || reaches(0));
     assert!(!reaches(10), "a frame has one tag on 1.0, the link's");
 
-    // A restart knows which is which.
+    // After a restart Weir knows the version of each switch.
     weir.crash();
     weir.restart();
     eventually("the hosts reach each other after a restart", || reaches(0));
 }
 
-/// A host's interface in a VLAN, `v10` in VLAN 10.
+/// Adds an interface in a VLAN to a host: `v10` for VLAN 10.
 fn in_vlan(network: &Network, host: &str, vlan: u16, last: u8) -> Program {
     let script = repository().join("crates/cli/tests/e2e/support/vlan_interface.py");
     let script = script.to_str().expect("a path");
@@ -80,7 +81,8 @@ fn check([red, blue]: [App; 2]) {
         + &tenant("red", &red, 1)
         + &tenant("blue", &blue, 2);
     let mut weir = Weir::serve_on(network.controller_host(), &configuration);
-    // A tenant's first host and its second have the same addresses in both, in VLAN 10 and without a tag.
+    // The first hosts of both tenants have the same addresses, in VLAN 10 and without a tag. The second hosts do as
+    // well.
     let mut interfaces = Vec::new();
     for (host, last) in [("h1", 1), ("h3", 2), ("h2", 1), ("h4", 2)] {
         let address = format!("10.0.0.{last}/24");
@@ -88,7 +90,7 @@ fn check([red, blue]: [App; 2]) {
         network.exec(host, &["ip", "address", "add", &address, "dev", "eth0"]);
         interfaces.push(in_vlan(&network, host, 10, last));
     }
-    // Red has one more; what blue's only member of VLAN 20 hears there, it hears from red.
+    // Red has two hosts in VLAN 20, and blue has one. An answer to blue's host would be from red's host.
     for (host, last) in [("h1", 1), ("h3", 2), ("h2", 1)] {
         interfaces.push(in_vlan(&network, host, 20, last));
     }
@@ -99,21 +101,22 @@ fn check([red, blue]: [App; 2]) {
     eventually("both tenants' hosts reach their own in VLAN 10", || both_work(10));
     eventually("red's hosts reach each other in VLAN 20", || reaches("h1", 20));
     assert!(!reaches("h2", 20));
-    // Red's answers are red's: blue's second host is away.
+    // Blue's second host is down in VLAN 10. Red's first host still gets answers, so the answers are from red's second
+    // host.
     network.exec("h4", &["ip", "link", "set", "v10", "down"]);
     assert!(!reaches("h2", 10));
     eventually("red's hosts still reach each other", || reaches("h1", 10));
     network.exec("h4", &["ip", "link", "set", "v10", "up"]);
     network.exec("h4", &["ip", "address", "replace", "10.0.10.2/24", "dev", "v10"]);
 
-    // The physical link that red's is on fails.
+    // The physical link of red's virtual link fails.
     let before = path(&weir);
     let (switch, port) = before[0].clone();
     network.set_port(&format!("s{switch}"), &format!("s{switch}-eth{port}"), "down");
     eventually("red's link is on its backup", || path(&weir).first() != before.first());
     eventually("both tenants' hosts reach their own in VLAN 10 again", || both_work(10));
 
-    // A restart keeps them.
+    // A restart keeps the networks.
     let networks = weir.get("/api/v1/networks").1;
     weir.crash();
     weir.restart();
@@ -122,10 +125,10 @@ fn check([red, blue]: [App; 2]) {
     assert!(!reaches("h2", 20));
 }
 
-/// A physical link on a path, by the switch and the port that it leaves by.
+/// A physical link of a path, by the switch and the port that send to the link.
 type Wire = (String, String);
 
-/// Where red's link is.
+/// Returns the physical links of red's virtual link.
 fn path(weir: &Weir) -> Vec<Wire> {
     let (status, body) = weir.get("/api/v1/networks/red");
     assert_eq!(status, 200, "{body}");

@@ -1,5 +1,5 @@
-//! The page in a real browser, over real switches and controllers: it shows what is, and nothing else; a network is edited on
-//! it; what fails is seen on it.
+//! Tests of the web page in a real browser, with real switches and controllers: the views for each role, failed links,
+//! and the editing of a network.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -17,11 +17,11 @@ use crate::support::requirements::{Needs, needs};
 use crate::support::weir::{Weir, run};
 use crate::support::{eventually, free_port, http};
 
-/// The Tab key, as WebDriver has it.
+/// The Tab key in WebDriver.
 const TAB: &str = "\u{e004}";
 const ENTER: &str = "\u{e007}";
 
-/// A host that the editor adds.
+/// The MAC address of a host that the editor adds.
 const HOST: &str = "02:00:00:00:00:77";
 
 #[test]
@@ -54,7 +54,8 @@ fn ovs_the_web_page_shows_tenants_and_link_failures_and_edits_a_network() {
     fits_a_phone(&browser, &page);
     shows_markup_as_it_is(&browser, &page, &weir);
 
-    // Each end of a link has a load, by the switches' own counters: no tenant gets labels here, so Weir follows no flows.
+    // Each end of a link has a load from the port counters of the switches. No tenant gets labels here, so Weir follows
+    // no flows.
     eventually("the links have loads", || {
         let (_, summary) = weir.get("/api/v1/summary");
         let summary: Value = serde_json::from_str(&summary).expect("JSON");
@@ -63,7 +64,7 @@ fn ovs_the_web_page_shows_tenants_and_link_failures_and_edits_a_network() {
             && links.iter().all(|it| it["load"].as_array().is_some_and(|it| it.len() == 2))
     });
 
-    // A cable is pulled: within seconds the page shows it, by itself.
+    // The page shows a failed link without a reload.
     browser.go(&format!("{page}#/"));
     network.set_port("s1", "s1-eth3", "down");
     eventually("the page shows the link that failed", || tile(&browser, "Links up") == "3 of 4");
@@ -75,7 +76,7 @@ fn ovs_the_web_page_shows_tenants_and_link_failures_and_edits_a_network() {
     assert_eq!(browser.complaints(), [""; 0]);
     asked_for_nothing_else(&browser, &weir);
 
-    // Weir goes and comes back; the page waits for it.
+    // Weir is killed and restarted. The page waits, and then shows the new Weir.
     weir.crash();
     browser.shows("Weir does not answer");
     weir.restart();
@@ -115,7 +116,7 @@ fn the_web_page_shows_each_role_only_its_permitted_views() {
     let views =
         || browser.run("return document.getElementById('nav').innerText.split(/\\s+/).join(' ')");
 
-    // On this machine, without an account: an operator, who changes nothing.
+    // A browser on this machine has the operator's role without an account, and may not change a network.
     browser.go(&page);
     browser.shows("live");
     assert_eq!(views(), "Network Tenants Switches Log");
@@ -128,7 +129,7 @@ fn the_web_page_shows_each_role_only_its_permitted_views() {
     browser.go(&format!("{page}#/edit/blue"));
     browser.shows("Dry run");
 
-    // A tenant sees and changes its own network, and hears of nobody else.
+    // A tenant sees and changes its own network, and sees no other tenant.
     sign_in(&browser, &red);
     browser.shows("The network that red’s controllers see.");
     assert_eq!(views(), "Network Figures Log");
@@ -166,7 +167,7 @@ fn the_web_page_shows_each_role_only_its_permitted_views() {
     browser.shows("This has changed");
     browser.shows("stopped");
 
-    // A token that is revoked opens nothing any more, also to who looks already.
+    // A revoked token is refused, also on a page that is open already.
     let revoked = run(&["ctl", "--api", &socket, "token", "revoke", "3"]);
     assert_eq!(revoked.0, Some(0), "{revoked:?}");
     browser.shows("This token is not known any more, or has expired.");
@@ -176,7 +177,7 @@ fn the_web_page_shows_each_role_only_its_permitted_views() {
     browser.shows("This token reads metrics alone");
     assert_eq!(views(), "");
 
-    // Where this machine needs accounts, too, the page asks for one at once.
+    // With `loopback = "accounts"` the page requests a token on this machine as well.
     browser.run("sessionStorage.clear()");
     weir.write_config(&format!("{listen}[api]\nloopback = \"accounts\"\n{tenants}"));
     let mark = weir.log_mark();
@@ -190,7 +191,7 @@ fn the_web_page_shows_each_role_only_its_permitted_views() {
     browser.shows("live");
 }
 
-/// Signs in with another token, as a person does.
+/// Signs out, and signs in with another token, by the elements of the page.
 fn sign_in(browser: &Browser, token: &str) {
     browser.click("#leave");
     browser.write("#token", &format!("{token}{ENTER}"));
@@ -198,7 +199,7 @@ fn sign_in(browser: &Browser, token: &str) {
     browser.shows("Sign out");
 }
 
-/// What a tile of the view shows.
+/// Returns the value of a tile in the view.
 fn tile(browser: &Browser, name: &str) -> String {
     let script = format!(
         "return [...document.querySelectorAll('.tile')].find((it) => it.firstChild.textContent === '{name}')?.lastChild.textContent"
@@ -224,7 +225,7 @@ fn shows_each_tenant_apart(browser: &Browser, page: &str) {
     browser.shows("Messages per second, by kind");
     photograph(browser, "tenant");
     assert!(!content(browser).contains("blue"), "{}", content(browser));
-    // Where a packet goes, and why.
+    // The form shows the path of a packet and the reason for the path.
     browser.shows("Last refused requests");
     browser.write("#trace-switch", "0xa1");
     browser.write("#trace-flow", "in_port=1,ip,nw_dst=10.0.0.2");
@@ -234,13 +235,13 @@ fn shows_each_tenant_apart(browser: &Browser, page: &str) {
     browser.shows("There is no tenant nobody");
     browser.go(&format!("{page}#/switches"));
     browser.shows("00:00:00:00:00:00:00:04");
-    // The owner and the path of a packet at a port of the physical network.
+    // The form shows the owner and the path of a packet at a port of the physical network.
     browser.shows("Owner and path of a packet");
     browser.write("#trace-switch", "1");
     browser.write("#trace-flow", "in_port=1,ip,nw_dst=10.0.0.2");
     browser.write("#trace-flow", ENTER);
     browser.shows("red's, by the port 1 of its switch 00:00:00:00:00:00:00:a1");
-    // What lies where is drawn on the map, and said for those who do not see the map.
+    // The map draws the places of switches and links. A list has them for people who do not see the map.
     browser.go(&format!("{page}#/network/red"));
     browser.shows("Where red’s network lies");
     let found = browser.run(
@@ -252,7 +253,7 @@ fn shows_each_tenant_apart(browser: &Browser, page: &str) {
     photograph(browser, "map");
 }
 
-/// From the top of the page to another view, and on to a part of the map.
+/// Selects another view and an element of the map by the keyboard.
 fn is_used_by_keyboard(browser: &Browser, page: &str) {
     browser.go("about:blank");
     browser.go(page);
@@ -285,13 +286,13 @@ fn edits(browser: &Browser, page: &str, weir: &Weir) {
     browser.run("document.getElementById('put-host-mac').closest('details').open = true");
     browser.write("#put-host-mac", HOST);
     browser.write("#put-host-address", "10.0.0.77");
-    // A port that there is not: the dry run says so, and nothing can be committed.
+    // The port does not exist: the dry run is refused, and the commit button is disabled.
     browser.write("#put-host-at", "0xa1 port 9");
     browser.write("#put-host-at", ENTER);
     browser.click("#dry-run");
     browser.shows("refused; nothing was changed");
     assert!(is_disabled("commit"));
-    // Of an answer that is a refusal the browser itself says so on the console; it says nothing else.
+    // For a refusal the browser itself writes a message to the console, and no other message is there.
     let complaints = browser.complaints();
     assert!(matches!(complaints.as_slice(), [one] if one.contains("409")), "{complaints:?}");
     browser.click("ol.pending button");
@@ -314,7 +315,7 @@ fn edits(browser: &Browser, page: &str, weir: &Weir) {
         );
         rows.as_str().unwrap_or_default().contains(HOST)
     });
-    // The log says who has done what.
+    // The log shows the change.
     browser.go(&format!("{page}#/log"));
     browser.shows("a network was changed by REST");
     photograph(browser, "log");
@@ -355,7 +356,8 @@ fn fits_a_phone(browser: &Browser, page: &str) {
     browser.resize(1440, 900);
 }
 
-/// The page and what it asks for come from Weir alone, and the OpenAPI document has all of it; the first view is small.
+/// Asserts that the browser sends requests only to Weir, and that each requested path is a page file or in the OpenAPI
+/// document.
 fn asked_for_nothing_else(browser: &Browser, weir: &Weir) {
     let (_, document) = weir.get("/api/v1/openapi.json");
     let document: Value = serde_json::from_str(&document).expect("JSON");
@@ -380,8 +382,8 @@ fn asked_for_nothing_else(browser: &Browser, weir: &Weir) {
     }
 }
 
-/// Keeps a picture where `WEIR_PHOTOGRAPHS` names a folder, as docs/dashboard.md shows them: light and dark. Of a phone the picture
-/// has what fits its screen, else the whole page.
+/// Saves light and dark pictures of the page for docs/dashboard.md, if `WEIR_PHOTOGRAPHS` names a folder. A picture of
+/// a narrow window has the visible part, and a picture of a wide window has the whole page.
 fn photograph(browser: &Browser, name: &str) {
     let Some(folder) = photographs() else { return };
     let wide = browser.run("return innerWidth");
@@ -399,7 +401,7 @@ fn photographs() -> Option<PathBuf> {
     std::env::var_os("WEIR_PHOTOGRAPHS").map(PathBuf::from)
 }
 
-/// Lets a host of each tenant send as long as the values live, until links have loads: a picture is to show some.
+/// Lets a host of each tenant send pings until links have loads, so that the pictures show loads.
 fn traffic(network: &Network, weir: &Weir) -> [Program; 2] {
     let hosts = [["h1", "h3"], ["h2", "h4"]];
     number(network, hosts);

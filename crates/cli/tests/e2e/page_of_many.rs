@@ -1,9 +1,9 @@
-//! The page and traces of a large network that works: 100 switches, 20 tenants with a controller each, so 2,000 connections, and
-//! entries. The first view in a real browser is small, and says how soon it stands. Traces of a full table, while PACKET_INs pass,
-//! say how long they take.
+//! Tests of the web page and of traces in a large network: 100 switches, 20 tenants with a controller each, 2,000
+//! connections, and entries. The first view in a real browser loads few bytes. Traces of a full table run while Weir
+//! forwards PACKET_INs.
 //!
-//! Times are printed, and no criterion of the test: `cargo test -p weir-cli --test e2e first_view -- --nocapture`. With
-//! `WEIR_TEST_PROGRAM=target/release/weir` they are those of a release build.
+//! The test prints times, and does not judge times: `cargo test -p weir-cli --test e2e first_view -- --nocapture`. With
+//! `WEIR_TEST_PROGRAM=target/release/weir` the times are those of a release build.
 
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
@@ -25,23 +25,24 @@ use crate::support::weir::{Weir, program};
 
 const SWITCHES: u32 = 100;
 const TENANTS: usize = 20;
-/// The last tenant has a controller that fills its table on the first switch. All others' are the load generator's.
+/// The number of the last tenant, whose controller fills its table on the first switch. The load generator has the
+/// controllers of all other tenants.
 const FULL: usize = TENANTS;
 const OTHERS: usize = TENANTS - 1;
 const PORTS: usize = 5;
 /// Entries of the full table.
 const ENTRIES: u16 = 10_000;
-/// Tenants with entries on all switches, and how many of them each has on each.
+/// Tenants with entries on all switches, and the number of entries of each of these tenants on each switch.
 const FILLED: usize = 5;
 const EACH: u64 = 100;
-/// PACKET_INs per second, of all other tenants together, and for how long.
+/// PACKET_INs per second of all other tenants together, and the duration of this load.
 const PACKET_INS: f64 = 10_000.0;
 const LOAD_MS: u64 = 10_000;
-/// The flow that traces follow; all entries of the full table match it.
+/// The flow of the traces. All entries of the full table match this flow.
 const FLOW: &str = "in_port=1,ip,nw_src=10.20.0.1,nw_dst=10.99.0.1";
-/// What a browser may be sent until the first view stands.
+/// Bytes that a browser may receive until the first view is complete.
 const BYTES: u64 = 300_000;
-/// What each second more brings: an event has the new values of all switches, some 26 kB.
+/// Bytes for each further second: an event has the new values of all switches, about 26 kB.
 const BYTES_PER_SECOND: u64 = 30_000;
 const VIEWS: usize = 3;
 
@@ -89,14 +90,14 @@ fn the_first_view_of_the_web_page_with_100_switches_loads_few_bytes() {
     assert_eq!(browser.complaints(), [""; 0]);
 }
 
-/// Opens the page for the first time: nothing of it is kept from an earlier time. How long that took in ms, and bytes.
+/// Opens the page with an empty browser cache. Returns the time in ms and the received bytes.
 fn first_view(browser: &Browser, weir: &Weir) -> (u128, u64) {
     browser.go("about:blank");
     browser.forget();
     browser.asked();
     let since = Instant::now();
     browser.go(&format!("http://{}/", weir.api));
-    // The map is on a canvas that has a size once it is drawn.
+    // The canvas of the map has a size after the map is drawn.
     let stands = "return [...document.querySelectorAll('.tile')].map((it) => it.innerText.replace(/\\s+/g, ' ')).join('|') \
                   + ((document.querySelector('.canvas canvas')?.width ?? 0) > 0 ? '|drawn' : '')";
     eventually("the first view stands", || {
@@ -128,7 +129,7 @@ fn trace_by_program(weir: &Weir) {
     assert!(ended.status.success() && trace.contains("output:2"), "{ended:?}");
 }
 
-/// How long something took, again and again.
+/// The durations of a repeated action.
 #[derive(Default)]
 struct Times(Vec<Duration>);
 
@@ -153,14 +154,14 @@ impl std::fmt::Display for Times {
     }
 }
 
-/// What became of the PACKET_INs.
+/// Describes how many PACKET_INs passed, and with which latency.
 fn passed(outcome: &bench::Outcome) -> String {
     let (counts, latency) = (outcome.counts(), outcome.latency());
     let [p50, p99] = [50.0, 99.0].map(|it| latency.percentile(it).unwrap_or(0) / 1_000);
     format!("{} of {} PACKET_INs passed, p50 {p50} µs, p99 {p99} µs", counts.received, counts.sent)
 }
 
-/// All switches, and all controllers but the one that fills its table.
+/// Connects all switches, and all controllers except the controller that fills its table.
 fn connect(weir: &Weir, controllers: &Controllers) -> Session {
     let topology = Topology::Shared { switch_address: weir.openflow, switches: SWITCHES as usize };
     let mut setup = Setup::new(topology, OTHERS);
@@ -169,7 +170,7 @@ fn connect(weir: &Weir, controllers: &Controllers) -> Session {
     Session::open(setup, controllers).expect("all switches and controllers are connected")
 }
 
-/// Fills the last tenant's table on the first switch: all entries overlap, two of each priority.
+/// Fills the last tenant's table on the first switch. All entries overlap, and each priority has two entries.
 fn fill_table(controller: &Controller) -> Peer {
     let has_dpid_1 = |peer: &Peer| {
         peer.send(&Message::new(FEATURES_REQUEST, 0xfea, &[]));
@@ -186,15 +187,15 @@ fn fill_table(controller: &Controller) -> Peer {
     peer
 }
 
-/// The body of a FLOW_MOD (OpenFlow 1.0 section 5.3.3) whose entry covers [`FLOW`], by one of 25 masks of the destination, with
-/// or without the port.
+/// Returns the body of a FLOW_MOD (OpenFlow 1.0 section 5.3.3) whose entry matches [`FLOW`], with one of 25 masks of
+/// the destination, and with or without the ingress port.
 fn entry(number: u16) -> Vec<u8> {
     let wild_bits = u32::from(number % 25);
     let destination = u32::from(Ipv4Addr::new(10, 99, 0, 1)) & (u32::MAX << wild_bits);
-    // All fields are wildcards but the Ethernet type, the source network (16 bits) and the destination network.
+    // All fields are wildcards except the Ethernet type, the source network (16 bits) and the destination network.
     let mut wildcards: u32 = 0x003f_ffff & !(1 << 4) & !(0x3f << 8) & !(0x3f << 14);
     wildcards |= 16 << 8 | wild_bits << 14;
-    // The pairs of one priority differ by the port.
+    // The two entries of a priority differ by the ingress port.
     let has_port = number % 2 == 1;
     wildcards &= !u32::from(has_port);
     let mut body = wildcards.to_be_bytes().to_vec();
@@ -212,7 +213,7 @@ fn entry(number: u16) -> Vec<u8> {
     body
 }
 
-/// Lets the first tenants add their entries, in turn on all switches. How many these are.
+/// Adds the entries of the first tenants, in turn on all switches. Returns the number of entries.
 fn fill(session: &mut Session) -> u64 {
     const SECONDS: u64 = 5;
     let rate = (EACH * u64::from(SWITCHES) / SECONDS) as f64;
@@ -224,7 +225,7 @@ fn fill(session: &mut Session) -> u64 {
     counts.sent
 }
 
-/// The entries of all tenants.
+/// Returns the number of entries of all tenants.
 fn entries(weir: &Weir) -> u64 {
     weir.metric("weir_flows", &[]) as u64
 }

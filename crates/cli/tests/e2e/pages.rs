@@ -1,13 +1,15 @@
-//! The tutorial and the how-to pages of the book, read as a reader would: each command is run, and prints what the page says.
+//! Tests of the tutorial and the how-to pages of the book: each command runs, and its output is as on the page.
 //!
-//! - A `sh` block is run in one shell, which a page keeps to its end. The parts of the tutorial share one.
-//! - A `text` block is what the `sh` block before it prints. Times, cookies and labels may differ; a line `...` stands for
-//!   any lines. A command whose output differs is run again for a while: some things take a moment.
-//! - A `toml`, `json` or `yaml` block is a file; its name is in the paragraph before. `$REPOSITORY` is this repository.
-//! - `<!-- sh` ... `-->` is run and not shown. `<!-- not run: REASON -->` and `<!-- not compared: REASON -->` hold for the next
-//!   block.
+//! - A `sh` block runs in a shell. All blocks of a page use the same shell, and all parts of the tutorial use the same
+//!   shell.
+//! - A `text` block is the output of the `sh` block before. Times, cookies and labels may differ, and a line `...`
+//!   matches any lines. A command whose output differs runs again for a while, because some changes take a moment.
+//! - A `toml`, `json` or `yaml` block is a file. The paragraph before the block names the file. `$REPOSITORY` is this
+//!   repository.
+//! - A comment `<!-- sh` ... `-->` has commands that run and are not shown. `<!-- not run: REASON -->` and `<!-- not
+//!   compared: REASON -->` apply to the next block.
 //!
-//! The shell is alone in namespaces of its own, with `/run` empty: nothing there meets another test, and nothing remains.
+//! The shell runs in namespaces of its own with an empty `/run`: the commands affect no other test, and leave nothing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,7 +24,7 @@ use crate::support::program::{GUARDED, Program};
 use crate::support::repository;
 use crate::support::requirements::{Needs, needs};
 
-/// How long a command may take, and how long one is repeated.
+/// How long a command may take, and how long a command is repeated.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const TUTORIAL: [&str; 3] = ["two-tenants.md", "network.md", "failure.md"];
@@ -69,23 +71,23 @@ fn output_comparison_ignores_times_cookies_and_tags() {
     assert!(same("time 1002ms", "time 998ms"));
 }
 
-/// One thing that a page has the reader do.
+/// A step of a page.
 enum Step {
     Write { name: String, text: String },
     Run { commands: String, expected: Expected },
 }
 
-/// How commands are to end.
+/// The expected end of commands.
 enum Expected {
-    /// Well, at once.
+    /// Exit status 0 at the first run.
     Success,
-    /// Well, in the end.
+    /// Exit status 0 after some repetitions.
     SuccessInTheEnd,
-    /// With this output, in the end.
+    /// This output after some repetitions.
     Output(String),
 }
 
-/// The shell of a reader, in a machine that seems to be empty.
+/// The shell of a reader, in namespaces that look like an empty machine.
 struct Shell {
     program: Program,
     folder: Folder,
@@ -125,7 +127,7 @@ impl Shell {
         shell
     }
 
-    /// Does what a page says.
+    /// Carries out the steps of a page.
     fn read(&mut self, page: &Path) {
         let text =
             fs::read_to_string(page).unwrap_or_else(|error| panic!("{}: {error}", page.display()));
@@ -160,7 +162,7 @@ impl Shell {
         }
     }
 
-    /// The exit status of the last command, and all lines that were printed.
+    /// Returns the exit status of the last command, and all printed lines.
     fn run(&mut self, commands: &str) -> (i32, Vec<String>) {
         const END: &str = "@the-end ";
         let from = self.program.stdout.len();
@@ -171,7 +173,7 @@ impl Shell {
         let status = status.unwrap_or_else(|| panic!("no end of: {commands}"));
         let mut printed = self.program.stdout.all().split_off(from);
         printed.truncate(printed.iter().position(|line| line.starts_with(END)).unwrap_or_default());
-        // The line break before the end is ours, unless the last line had none.
+        // The line break before the end mark is from `run`, unless the last line of the output had no line break.
         if printed.last().is_some_and(String::is_empty) {
             printed.pop();
         }
@@ -179,7 +181,7 @@ impl Shell {
     }
 }
 
-/// What a page has the reader do, in order.
+/// Returns the steps of a page, in order.
 fn steps(page: &str) -> Vec<Step> {
     let mut steps = Vec::new();
     let (mut language, mut text, mut spans) = (String::new(), String::new(), Vec::new());
@@ -238,7 +240,7 @@ fn steps(page: &str) -> Vec<Step> {
     steps
 }
 
-/// Whether output is what a page shows; a line `...` of the page stands for any number of lines.
+/// Whether the output is as on the page. A line `...` of the page matches any number of lines.
 fn is_as_expected(page: &[&str], printed: &[&str]) -> bool {
     match page {
         [] => printed.is_empty(),
@@ -251,7 +253,8 @@ fn is_as_expected(page: &[&str], printed: &[&str]) -> bool {
     }
 }
 
-/// What of a line is the same each time: without times, fractions, cookies, labels, and the width of columns.
+/// Returns the part of a line that is the same in each run: without times, fractions, cookies, labels and column
+/// widths.
 fn lasting(line: &str) -> String {
     let mut words: Vec<String> = Vec::new();
     for word in line.split_whitespace() {
@@ -262,7 +265,7 @@ fn lasting(line: &str) -> String {
     words.join(" ")
 }
 
-/// A word with `#` for each number with one point, each number of milliseconds, and each cookie.
+/// Returns a word with `#` for each number with one point, each number of milliseconds, and each cookie.
 fn without_fractions(word: &str) -> String {
     let (mut kept, mut rest) = (String::new(), word);
     while let Some(start) = rest.find(|c: char| c.is_ascii_digit()) {

@@ -1,4 +1,4 @@
-//! Pinned certificates: the first one of a switch is its own from then on.
+//! Tests of pinned certificates: Weir pins the first certificate of a switch.
 
 use std::fs;
 use std::net::Ipv4Addr;
@@ -36,7 +36,7 @@ fn the_first_switch_certificate_is_pinned_and_another_certificate_is_refused() {
     let ctl = |arguments: &[&str]| run(&[&["ctl", "--api", &api, "pin"], arguments].concat());
     let connect = |holder| tls_switch(encrypted, &pki, holder, 1);
 
-    // Without TLS nothing is pinned.
+    // A connection without TLS is refused, and no certificate is pinned.
     let plain = Switch::connect(weir.openflow, 1, &[1]);
     assert!(plain.peer.is_closed());
     eventually("a plain connection is refused", || impostors(&weir) >= 1.0);
@@ -51,7 +51,7 @@ fn the_first_switch_certificate_is_pinned_and_another_certificate_is_refused() {
     hang_up(first);
     weir.wait_for_switches(0);
 
-    // Pins outlast Weir; another certificate of the same authority is turned away.
+    // A pin is kept after a restart. Another certificate of the same authority is refused.
     weir.crash();
     weir.restart();
     let other = connect("two");
@@ -64,7 +64,7 @@ fn the_first_switch_certificate_is_pinned_and_another_certificate_is_refused() {
     hang_up(own);
     weir.wait_for_switches(0);
 
-    // The operator takes the pin away, as for a renewed certificate.
+    // The operator removes the pin, as for a renewed certificate.
     let (code, said, stderr) = ctl(&["remove", DPID]);
     assert!(code == Some(0) && said.contains(DPID), "{said}{stderr}");
     assert_eq!(ctl(&["remove", "1"]).0, Some(1), "there is none any more");

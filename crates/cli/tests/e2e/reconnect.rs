@@ -1,4 +1,4 @@
-//! Switches and controllers come and go; what the tenants asked for stays.
+//! Tests of switches and controllers that disconnect and connect again: the tenants' rules stay.
 
 use std::net::TcpListener;
 use std::thread;
@@ -14,7 +14,7 @@ use crate::support::weir::Weir;
 
 const ADDRESSES: [&str; 2] = ["10.0.0.1", "10.0.0.2"];
 
-/// One tenant with a rule in each direction, on a switch that is connected.
+/// Starts one tenant with a rule in each direction, on a connected switch.
 fn one_tenant(version: Version, openflow: &str) -> (Network, App, Weir) {
     let network = Network::single(&ADDRESSES, version);
     let mut red = App::flow_installer(openflow);
@@ -111,7 +111,7 @@ fn a_controller_that_closes_its_connections_is_dialled_with_back_off() {
         }
         thread::sleep(Duration::from_millis(20));
     }
-    // From 100 ms, doubling: a handful in two seconds, and never none.
+    // The delay begins at 100 ms and doubles, so there are a few connections in two seconds.
     assert!((2..=12).contains(&calls), "{calls} connections in two seconds");
     assert!(friendly.switch(0).answers_echo(7), "the other tenant never noticed");
 }

@@ -1,4 +1,4 @@
-//! The configuration changes while everything runs: all of it at once, or not at all.
+//! Tests of reloads: a changed configuration takes effect as a whole, or not at all.
 
 use crate::slices::by_port;
 use crate::support::eventually;
@@ -27,7 +27,8 @@ fn a_changed_configuration_file_is_reloaded_without_a_signal() {
     check_reload(|_| ());
 }
 
-/// Red's slice grows by a port and shrinks again; its connection stays, and it is notified about each change.
+/// Red's slice gets a third port, and then loses this port. Red's connection stays, and red gets a PORT_STATUS for each
+/// change.
 fn check_reload(reload: impl Fn(&Weir)) {
     let controller = Controller::listen();
     let small = by_port("red", &controller.name(), [1, 2]);

@@ -1,4 +1,4 @@
-//! Weir dies by kill -9 and comes back: no rule is lost, none is orphaned, none is installed twice.
+//! Tests of a kill -9 and a restart of Weir: no rule is lost, orphaned or installed twice.
 
 use serde_json::{Value, json};
 
@@ -60,14 +60,14 @@ fn check_crash(version: Version, openflow: &str) {
     let after = network.flows("s1");
     check_untouched(&before, &after);
 
-    // The tenants' numbers are what they were.
+    // The tenant's entry has its cookie, its priority and its packet counter.
     let mine: Vec<Value> =
         red.flows(101).into_iter().filter(|flow| flow["match"]["in_port"] == 1).collect();
     assert_eq!(mine.len(), 1, "{mine:?}");
     assert_eq!((&mine[0]["cookie"], &mine[0]["priority"]), (&json!(RED_COOKIE), &json!(9)));
     assert!(mine[0]["packets"].as_u64() > Some(0), "counted on the switch, before and after");
 
-    // And the rules are still the tenant's: it may delete them, and gets one FLOW_REMOVED.
+    // The rules still belong to the tenant: red may delete its rule, and gets one FLOW_REMOVED.
     red.flow("delete", 102, &json!({"table_id": 255, "match": {"in_port": 1}}));
     let removed = red.expect("flow_removed");
     assert_eq!((&removed["cookie"], &removed["match"]["in_port"]), (&json!(RED_COOKIE), &json!(1)));
@@ -77,7 +77,7 @@ fn check_crash(version: Version, openflow: &str) {
     assert_eq!(blue.flows(104).len(), 2);
 }
 
-/// Two rules, for the two directions between two ports, with a FLOW_REMOVED when they are gone.
+/// Installs two rules, for both directions between two ports. A FLOW_REMOVED follows the removal of each rule.
 pub fn install_both_ways(controller: &mut App, [one, other]: [u32; 2]) {
     controller.expect("switch");
     for (xid, mut flow) in [(1, forward(one, other)), (2, forward(other, one))] {
@@ -118,7 +118,7 @@ fn ovs_a_start_with_a_wrong_state_folder_deletes_no_rules() {
         install_both_ways(&mut red, [1, 2]);
         weir.crash();
 
-        // A slip in the path.
+        // The path of the state folder has a spelling error.
         weir.restart_on("stat", &[]);
         red.expect("switch");
         red.barrier(100);
@@ -131,7 +131,7 @@ fn ovs_a_start_with_a_wrong_state_folder_deletes_no_rules() {
         assert!(weir.get("/api/v1/switches").1.contains("\"others_rules\":"));
         weir.crash();
 
-        // The right one finds all as it was.
+        // With the right state folder Weir has all entries as before.
         weir.restart();
         red.expect("switch");
         red.barrier(102);
@@ -142,7 +142,7 @@ fn ovs_a_start_with_a_wrong_state_folder_deletes_no_rules() {
         weir.restart_on("stat", &["--take-over", id]);
         red.expect("switch");
         red.barrier(104);
-        // Open vSwitch's datapath forwards by what it remembers for a moment longer.
+        // Open vSwitch's datapath forwards by its cache for a moment longer.
         eventually("the old rules are gone", || network.is_silent("h1", "h2"));
         assert_eq!(weir.logged(&["another installation"]), [""; 0]);
     }

@@ -1,5 +1,5 @@
-//! Two tenants' big switches on the same two switches, and on the same two ports of these: servers with guests of both, whose
-//! addresses are the same.
+//! Tests of two tenants' big switches on the same two physical switches and the same edge ports. Each edge port has a
+//! server with guests of both tenants, and the guests of both tenants have the same addresses.
 
 use packet::{Capture, CaptureOptions};
 use serde_json::json;
@@ -11,7 +11,7 @@ use crate::support::network::{Network, V10, V13, Version};
 use crate::support::requirements::{Needs, needs};
 use crate::support::weir::Weir;
 
-/// Guests of each tenant, the first behind the first switch: server, MAC address, address.
+/// Guests of each tenant: server, MAC address, IP address. The first guest is at the first switch.
 const RED: [(&str, &str, &str); 3] = [
     ("h1", "02:00:00:00:01:01", "10.0.0.1"),
     ("h2", "02:00:00:00:01:02", "10.0.0.2"),
@@ -32,7 +32,7 @@ fn ovs_big_switches_of_two_tenants_share_edge_ports_on_openflow_1_3() {
     check(V13, [App::learning_switch_13(), App::learning_switch_13()], expect);
 }
 
-/// A hub never says for whom packets are, nor at which of the two switches those are.
+/// Flood entries name neither the guest that a packet is for nor its physical switch.
 #[test]
 fn ovs_big_switches_with_flood_entries_share_edge_ports_on_openflow_1_3() {
     needs!(ovs_big_switches_with_flood_entries_share_edge_ports_on_openflow_1_3: Needs::OpenVSwitch, Needs::OsKen);
@@ -50,7 +50,7 @@ fn expect(app: &mut App) {
     assert_eq!(seen["dpid"].as_u64(), Some(0xb16), "one switch, by its own datapath id");
 }
 
-/// One switch on both, with a port on each that both tenants have.
+/// A tenant with one switch on both physical switches. On each physical switch, both tenants share a port.
 fn tenant(name: &str, app: &App, guests: &[(&str, &str, &str)]) -> String {
     let hosts = guests.iter().map(|(server, mac, _)| {
         let port = if *server == "h1" { 1 } else { 2 };
@@ -65,7 +65,7 @@ fn tenant(name: &str, app: &App, guests: &[(&str, &str, &str)]) -> String {
     )
 }
 
-/// `begin` is what a controller does when its switch has come.
+/// `begin` prepares a controller after its switch has connected.
 fn check(version: Version, [mut red, mut blue]: [App; 2], begin: fn(&mut App)) {
     let links = [("s1", "h1"), ("s2", "h2"), ("s1", "s2")];
     let network = Network::of(&["s1", "s2"], &["h1", "h2"], &links, version);
@@ -93,8 +93,8 @@ fn check(version: Version, [mut red, mut blue]: [App; 2], begin: fn(&mut App)) {
     };
     all_reach();
 
-    // What a guest says to everybody, and what it says to another tenant's address, comes to its own tenant's, each by its
-    // own address: so it does at the other switch, and so it does the other way.
+    // A guest's broadcasts, and its frames to another tenant's address, arrive at the other server with the MAC
+    // addresses of its own tenant's guests as destinations. The test checks both directions.
     let stranger = |guest: &Guest<'_>, whose: &str| {
         guest.exec(&format!("ip neigh replace 10.0.0.9 lladdr {whose} dev eth0 nud permanent"));
         guest.exec("ping -c 2 -i 0.2 -W 1 10.0.0.9 >/dev/null || true");
@@ -112,13 +112,14 @@ fn check(version: Version, [mut red, mut blue]: [App; 2], begin: fn(&mut App)) {
         }
     }
 
-    // Answers are the tenant's own: blue's guest is away, whose address red's guest has as well.
+    // Blue's second guest is down, and red's second guest has the same address. Blue's first guest gets no answer.
     blues[1].exec("ip link set eth0 down");
     assert!(!blues[0].answers("10.0.0.2"), "blue is answered by somebody else");
     eventually("red's guest is still answered", || reds[0].answers("10.0.0.2"));
     blues[1].exec("ip link set eth0 up");
 
-    // A restart keeps what the controllers installed. (On 1.0 the entry for link probes goes and comes with the first of them.)
+    // A restart keeps the entries that the controllers have installed. (On OpenFlow 1.0 the entry for link probes is
+    // removed, and is added again with the first probe.)
     let held = || ["s1", "s2"].map(|switch| network.flow_texts(switch));
     let before = held();
     weir.crash();
@@ -131,7 +132,7 @@ fn check(version: Version, [mut red, mut blue]: [App; 2], begin: fn(&mut App)) {
     assert!(!red.has_seen("error") && !blue.has_seen("error"), "nothing is refused");
 }
 
-/// What comes to a server meanwhile.
+/// Returns the frames that arrive at a server during `meanwhile`.
 fn seen_at(network: &Network, server: &str, meanwhile: impl FnOnce() + Send) -> Vec<Addressed> {
     let seen = packet::in_namespace(&network.namespace(server), || {
         let mut capture = Capture::open("eth0", &CaptureOptions::default()).expect("a capture");

@@ -1,5 +1,5 @@
-//! Two tenants' hosts behind one physical port, on a real switch: a server with a guest of each, whose addresses are the
-//! same.
+//! Tests of two tenants' hosts at one physical port of a real switch: a server has a guest of each tenant, and both
+//! guests have the same address.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::support::requirements::{Needs, needs};
 use crate::support::weir::Weir;
 use crate::support::{PATIENCE, eventually};
 
-/// The guests of the server.
+/// The MAC addresses of the server's guests.
 pub const GUESTS: [&str; 2] = ["02:00:00:00:01:01", "02:00:00:00:01:02"];
 
 #[test]
@@ -28,7 +28,7 @@ fn ovs_tenants_share_an_edge_port_on_openflow_1_3() {
     check(V13, [App::learning_switch_13(), App::learning_switch_13()], |_| {}, |_| {});
 }
 
-/// Hubs send everything everywhere, also to the port that both share, and never say for whom it is.
+/// Flood entries output each frame to all ports, also to the shared port, and never name the guest that a frame is for.
 #[test]
 fn ovs_tenants_with_flood_entries_share_an_edge_port_on_openflow_1_3() {
     needs!(ovs_tenants_with_flood_entries_share_an_edge_port_on_openflow_1_3: Needs::OpenVSwitch, Needs::OsKen);
@@ -39,7 +39,7 @@ fn make_hubs(app: &mut App) {
     make_rules(app, &[json!({"priority": 5, "match": {}, "actions": [flood()]})]);
 }
 
-/// So does the last of two tables that clears the action set, by a list or by that.
+/// The second of two tables clears the action set and floods, by an action list or by the action set.
 #[test]
 fn ovs_tenants_with_two_table_flood_entries_share_an_edge_port() {
     needs!(ovs_tenants_with_two_table_flood_entries_share_an_edge_port: Needs::OpenVSwitch, Needs::OsKen);
@@ -62,7 +62,7 @@ fn flood() -> Value {
     json!({"type": "OUTPUT", "port": 0xffff_fffb_u32})
 }
 
-/// The same on both of a tenant's switches.
+/// Adds the same rules on both switches of a tenant.
 fn make_rules(app: &mut App, rules: &[Value]) {
     for _ in 0..2 {
         app.expect("switch");
@@ -77,14 +77,15 @@ fn make_rules(app: &mut App, rules: &[Value]) {
     }
 }
 
-/// All that stands on the switch is as it has to be after a kill -9.
+/// After a kill -9 the switch has the right rules: Weir installs none and removes none.
 fn find_again(weir: &mut Weir) {
     weir.crash();
     weir.restart();
     weir.expect_log(0, &["reconciled", "dpid=00:00:00:00:00:00:00:01", "installed=0", "removed=0"]);
 }
 
-/// A switch on each of the two, with the guest at the one, behind the port that both share, and a host at the other.
+/// A tenant with a switch on each physical switch. The guest is at the shared port of the first switch, and a host is
+/// at the second switch.
 pub fn tenant(name: &str, app: &App, guest: &str, port: u32) -> String {
     format!(
         "[[tenants]]\nname = \"{name}\"\ncontrollers = [\"{app}\"]\n[tenants.network]\n\
@@ -97,7 +98,7 @@ pub fn tenant(name: &str, app: &App, guest: &str, port: u32) -> String {
     )
 }
 
-/// `begin` is what a controller does when its switches have come.
+/// `begin` prepares a controller after its switches have connected. `end` runs before the last check.
 fn check(version: Version, [mut red, mut blue]: [App; 2], begin: fn(&mut App), end: fn(&mut Weir)) {
     let network = server_and_peers(version);
     let configuration = String::from("[topology]\ndiscovery = true\n")
@@ -115,12 +116,13 @@ fn check(version: Version, [mut red, mut blue]: [App; 2], begin: fn(&mut App), e
         eventually("a peer reaches its own guest", || from_peer(peer));
     }
 
-    // Of what the peers send, each guest is sent its own tenant's; so is what is for everybody.
+    // Frames of a peer, broadcasts included, arrive at the server with the MAC address of the peer's own guest as
+    // destination.
     let macs = peers.map(|peer| network.mac(peer));
     let seen = packet::in_namespace(&network.namespace("h1"), || {
         let mut capture = Capture::open("eth0", &CaptureOptions::default()).expect("a capture");
         for peer in peers {
-            // Who forgot an address asks everybody.
+            // A host without a neighbour entry sends a broadcast.
             network.exec(peer, &["ip", "neighbour", "flush", "dev", "eth0"]);
             eventually("it is answered", || from_peer(peer));
         }
@@ -133,18 +135,18 @@ fn check(version: Version, [mut red, mut blue]: [App; 2], begin: fn(&mut App), e
         assert!(of.iter().any(|it| it.is_arp_request), "{seen:?}");
     }
 
-    // Either tenant's answers are its own: red's peer is away, and its address is still blue's peer's.
+    // Red's peer is down, and blue's peer has the same address. Red's guest gets no answer.
     network.exec("h2", &["ip", "link", "set", "eth0", "down"]);
     assert!(!guests[0].answers("10.0.0.2"));
     eventually("blue's guest still reaches its peer", || guests[1].answers("10.0.0.2"));
     network.exec("h2", &["ip", "link", "set", "eth0", "up"]);
     eventually("red's guest reaches its peer again", || guests[0].answers("10.0.0.2"));
-    // And red's guest is away, whose address blue's guest has as well.
+    // Red's guest is down, and blue's guest has the same address. Red's peer gets no answer.
     guests[0].exec("ip link set eth0 down");
     assert!(!from_peer("h2"), "red's peer is answered by somebody else");
     eventually("blue's guest still answers its peer", || from_peer("h3"));
 
-    // The server itself is no tenant's guest.
+    // The server itself is no guest of a tenant.
     network.exec("h1", &["ip", "address", "add", "10.0.0.9/24", "dev", "eth0"]);
     assert!(!network.answers("h1", "10.0.0.2"));
 
@@ -152,10 +154,10 @@ fn check(version: Version, [mut red, mut blue]: [App; 2], begin: fn(&mut App), e
     eventually("blue's guest reaches its peer at last", || guests[1].answers("10.0.0.2"));
 }
 
-/// The hosts to which the guests speak.
+/// The hosts with which the guests communicate.
 pub const PEERS: [&str; 2] = ["h2", "h3"];
 
-/// The server h1 is at port 1 of s1; of red h2, of blue h3 are at ports 1 and 2 of s2.
+/// The server h1 is at port 1 of s1. Red's host h2 and blue's host h3 are at ports 1 and 2 of s2.
 pub fn server_and_peers(version: Version) -> Network {
     let links = [("s1", "h1"), ("s2", "h2"), ("s2", "h3"), ("s1", "s2")];
     let network = Network::of(&["s1", "s2"], &["h1", "h2", "h3"], &links, version);
@@ -167,7 +169,7 @@ pub fn server_and_peers(version: Version) -> Network {
     network
 }
 
-/// A server's guest: an interface of its own on the server's, in a namespace of its own.
+/// A guest of a server: an interface on top of the server's interface, in a namespace of its own.
 pub struct Guest<'a> {
     network: &'a Network,
     server: &'a str,
@@ -176,7 +178,7 @@ pub struct Guest<'a> {
 }
 
 impl Guest<'_> {
-    /// One of h1, by its own tenant's first address.
+    /// Starts a guest of h1 with its tenant's first address.
     pub fn new<'a>(network: &'a Network, mac: &str) -> Guest<'a> {
         Guest::of(network, "h1", mac, "10.0.0.1")
     }
@@ -191,7 +193,7 @@ impl Guest<'_> {
         let kind = ["netns", &pid, "type", "macvlan", "mode", "private"];
         network.exec(server, &[&link[..], &kind[..]].concat());
         let guest = Guest { network, server, pid, _process: process };
-        // It says nothing by itself.
+        // Without IPv6 the guest sends no frames by itself.
         guest.exec("echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6");
         guest.exec(&format!(
             "ip link set guest name eth0 up && ip address add {address}/24 dev eth0"
@@ -199,7 +201,7 @@ impl Guest<'_> {
         guest
     }
 
-    /// What a script goes behind to run in the guest.
+    /// The words that run the following script in the guest's namespace.
     fn shell(&self) -> [&str; 6] {
         ["nsenter", "--target", &self.pid, "--net", "sh", "-c"]
     }
@@ -208,13 +210,13 @@ impl Guest<'_> {
         self.network.exec(self.server, &[&self.shell()[..], &[script]].concat())
     }
 
-    /// Whether the host with that address answers its ping.
+    /// Whether the host with this address answers the guest's ping.
     pub fn answers(&self, address: &str) -> bool {
         self.network.says_yes(self.server, &self.shell(), address)
     }
 }
 
-/// A frame that came to the server.
+/// A frame that arrived at the server.
 #[derive(Debug)]
 pub struct Addressed {
     pub from: String,
@@ -222,7 +224,7 @@ pub struct Addressed {
     pub is_arp_request: bool,
 }
 
-/// What has come so far.
+/// Returns the frames that have arrived so far.
 pub fn addressed(capture: &mut Capture) -> Vec<Addressed> {
     let mut all = Vec::new();
     while let Some(block) = capture.next_block(Duration::from_millis(200)).expect("frames") {

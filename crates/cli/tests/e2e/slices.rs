@@ -1,4 +1,5 @@
-//! Two tenants on one real switch, each with its own real controller: all of their own, nothing of the other's.
+//! Tests of two tenants with slices of one real switch, each with its own real controller. Each tenant controls its own
+//! traffic, and no traffic of the other tenant.
 
 use std::net::Ipv4Addr;
 use std::thread;
@@ -16,10 +17,10 @@ use crate::support::scripted::{
 };
 use crate::support::weir::Weir;
 
-/// Hosts 1 and 2 are red's, 3 and 4 blue's, whichever way the flowspace says it.
+/// Hosts 1 and 2 are red's, and hosts 3 and 4 are blue's, with slices by port and with slices by address.
 const ADDRESSES: [&str; 4] = ["10.1.0.1", "10.1.0.2", "10.2.0.1", "10.2.0.2"];
 
-/// A tenant by the ports that its hosts are on.
+/// A tenant with the ports of its hosts as its flowspace.
 pub fn by_port(name: &str, controller: &str, ports: [u16; 2]) -> String {
     let [first, second] = ports;
     format!(
@@ -35,7 +36,7 @@ match = "in_port={second}"
     )
 }
 
-/// A tenant by its address block: what is sent from it to it, and the ARP that this needs.
+/// A tenant with an address block as its flowspace: IP and ARP within the block.
 fn by_prefix(name: &str, controller: &str, block: &str) -> String {
     format!(
         r#"
@@ -50,7 +51,7 @@ match = "arp,nw_src={block},nw_dst={block}"
     )
 }
 
-/// Both tenants reach all of their own; neither reaches the other, in any direction.
+/// Asserts that each host reaches its own tenant's hosts, and no host of the other tenant.
 fn check_isolation(
     version: Version,
     mut controllers: [App; 2],
@@ -105,11 +106,11 @@ fn ovs_slices_by_ip_prefix_are_isolated_on_openflow_13() {
     check_isolation(V13, [App::learning_switch_13(), App::learning_switch_13()], tenants_by_prefix);
 }
 
-/// What refusals are called, type and code.
+/// Type and code of the ERRORs.
 const NO_PERMISSION_10: (u64, u64) = (3, 2);
 const BAD_OUT_PORT: (u64, u64) = (2, 4);
 
-/// On OpenFlow 1.0 a rule is cut down to the tenant's flowspace; where nothing remains it is refused.
+/// On OpenFlow 1.0 Weir limits a rule to the tenant's flowspace. A rule outside the flowspace is refused.
 #[test]
 fn ovs_an_entry_for_traffic_of_another_tenant_is_refused_on_openflow_10() {
     needs!(ovs_an_entry_for_traffic_of_another_tenant_is_refused_on_openflow_10: Needs::OpenVSwitch, Needs::OsKen);
@@ -119,7 +120,7 @@ fn ovs_an_entry_for_traffic_of_another_tenant_is_refused_on_openflow_10() {
     });
 }
 
-/// On OpenFlow 1.3 it needs the tenant's own metadata, which no packet of another tenant carries.
+/// On OpenFlow 1.3 a rule matches the tenant's own metadata, which no packet of another tenant has.
 #[test]
 fn ovs_an_entry_for_traffic_of_another_tenant_matches_no_packet_on_openflow_13() {
     needs!(ovs_an_entry_for_traffic_of_another_tenant_matches_no_packet_on_openflow_13: Needs::OpenVSwitch, Needs::OsKen);
@@ -131,7 +132,8 @@ fn ovs_an_entry_for_traffic_of_another_tenant_matches_no_packet_on_openflow_13()
     });
 }
 
-/// Blue has rules over its own traffic; red does its worst, and changes nothing.
+/// Blue has rules for its own traffic. Red sends FLOW_MODs for blue's traffic and blue's port, which change nothing for
+/// blue.
 fn check_trespassing(version: Version, openflow: &str, trespass: impl Fn(&mut App)) {
     let network = Network::single(&ADDRESSES, version);
     let (mut red, mut blue) = (App::flow_installer(openflow), App::flow_installer(openflow));
@@ -142,7 +144,7 @@ fn check_trespassing(version: Version, openflow: &str, trespass: impl Fn(&mut Ap
     blue.flow("add", 0x0b1f, &forward(4, 3));
     blue.barrier(0x0b20);
 
-    // Red wants blue's traffic, and blue's port for its own.
+    // Red requests blue's traffic, and an output to blue's port.
     trespass(&mut red);
     red.flow("add", 0x0bae, &forward(1, 4));
     assert_refused(&red.expect_reply("error", 0x0bae), BAD_OUT_PORT, 0x0bae);
@@ -152,7 +154,7 @@ fn check_trespassing(version: Version, openflow: &str, trespass: impl Fn(&mut Ap
         "red's rules met none of it"
     );
 
-    // Red deletes everything, which is everything of red's.
+    // Red deletes all entries, and Weir deletes only red's entries.
     red.flow("delete", 0x0bb0, &json!({"table_id": 255}));
     red.barrier(0x0bb1);
     assert_eq!((red.flows(0x0bb2).len(), blue.flows(0x0b21).len()), (0, 2));
@@ -160,7 +162,7 @@ fn check_trespassing(version: Version, openflow: &str, trespass: impl Fn(&mut Ap
     assert!(!blue.has_seen("error"), "blue heard of nothing");
 }
 
-/// The hypervisor chooses the ports of FLOOD, so it has to keep the tenant's PORT_MODs: the switch does not report them.
+/// Weir chooses the ports of FLOOD, so Weir has to keep the tenant's PORT_MODs: the switch does not report them.
 #[test]
 fn ovs_flood_skips_ports_with_no_flood_set_by_port_mod_on_openflow_10() {
     needs!(ovs_flood_skips_ports_with_no_flood_set_by_port_mod_on_openflow_10: Needs::OpenVSwitch, Needs::OsKen);
@@ -185,12 +187,13 @@ fn ovs_flood_skips_ports_with_no_flood_set_by_port_mod_on_openflow_10() {
     assert!(!red.has_seen("error"));
 }
 
-/// A rule that forwards all that comes in at one port to another.
+/// A rule that forwards all packets from one port to another port.
 pub fn forward(in_port: u32, out_port: u32) -> Value {
     json!({"priority": 9, "match": {"in_port": in_port}, "actions": [{"type": "OUTPUT", "port": out_port}]})
 }
 
-/// The ERROR has type and code, and its data is the tenant's own message with the tenant's own xid.
+/// Asserts that the ERROR has this type and code, and that its data is the tenant's own message with the tenant's own
+/// xid.
 fn assert_refused(error: &Value, (kind, code): (u64, u64), xid: u32) {
     assert_eq!(
         (error["type"].as_u64(), error["code"].as_u64()),
@@ -206,7 +209,7 @@ fn assert_refused(error: &Value, (kind, code): (u64, u64), xid: u32) {
     );
 }
 
-/// By VLAN: both tenants on the same port, distinguished by the tag alone, as on a trunk.
+/// Both tenants have the same port. Only the VLAN tag distinguishes their frames, as on a trunk.
 #[test]
 fn slices_by_vlan_on_one_port_are_isolated() {
     let tenant = |name: &str, controller: &Controller, vlan: u16| {
@@ -228,7 +231,8 @@ match = "dl_vlan={vlan}"
 
     let plain = frame(Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
     let tagged = |vlan: u8| [&plain[..12], &[0x81, 0, 0, vlan], &plain[12..]].concat();
-    // The last two frames belong to nobody and to red: what comes to red next shows that the one before was dropped.
+    // The third frame has no owner, and the fourth frame is red's. Red's second PACKET_IN shows that the third frame
+    // was dropped.
     for frame in [tagged(10), tagged(20), plain.clone(), tagged(10)] {
         switch.packet_in(1, &frame);
     }
@@ -237,12 +241,12 @@ match = "dl_vlan={vlan}"
     }
     assert_eq!(blue.expect(PACKET_IN).body[10..], tagged(20));
 
-    // What a tenant sends is held to its tag too.
+    // A PACKET_OUT with the tag of another tenant is refused.
     blue.send(&Message::new(PACKET_OUT, 7, &packet_out(1, 2, &tagged(10))));
     blue.expect_reply(ERROR, 7);
     blue.send(&Message::new(PACKET_OUT, 8, &packet_out(1, 2, &tagged(20))));
     assert!(switch.peer.expect(PACKET_OUT).body.ends_with(&tagged(20)));
-    // A rule over everything shrinks to the tag.
+    // Weir limits a rule for all packets to the tenant's tag.
     blue.send(&Message::new(FLOW_MOD, 9, &add_flow(1, 2, 5, 0)));
     let rule = switch.peer.expect(FLOW_MOD);
     assert_eq!(rule.body[18..20], [0, 20], "dl_vlan of the match");
@@ -268,7 +272,7 @@ fn ovs_a_tenant_sees_only_its_own_ports() {
         }
     }
 
-    // A port goes down: its owner hears of it, the other tenant does not.
+    // A port is set down. Its owner gets a PORT_STATUS, and the other tenant gets none.
     network.set_port("s1", "s1-eth3", "down");
     assert_eq!(blue.expect("port_status")["port"], 3);
     red.barrier(23);
@@ -280,7 +284,7 @@ fn ovs_discovery_by_a_tenant_finds_only_links_between_its_switches() {
     needs!(ovs_discovery_by_a_tenant_finds_only_links_between_its_switches: Needs::OpenVSwitch, Needs::OsKen);
     let network = Network::linear(3, V13);
     let (mut red, mut blue) = (App::topology(), App::topology());
-    // Red has the switches s1 and s2, blue has s3; s1–s2–s3 is a row.
+    // Red has the switches s1 and s2, and blue has s3. The switches are in a row: s1–s2–s3.
     let tenant = |name: &str, controller: &App, switches: &str| {
         format!(
             r#"
@@ -306,7 +310,7 @@ switches = {switches}
     for _ in 0..2 {
         assert_eq!(ends(red.expect("link")), [Some(1), Some(2)]);
     }
-    // One more round of os-ken's probes, in which the link between s2 and s3 could show.
+    // os-ken sends one more round of probes, in which the link between s2 and s3 could be found.
     thread::sleep(Duration::from_secs(1));
     assert!(!red.has_seen("link"), "half of it is not red's");
     assert!(!blue.has_seen("link"), "and half of it is not blue's");

@@ -1,7 +1,8 @@
-//! A long day in short: rules come and go, packets, statistics, reloads, the switch and controllers come back, REST is read.
-//! What Weir takes of memory and descriptors does not grow, every barrier is answered, and the log has no fault.
+//! Tests of Weir under a long load in a short form: changes of rules, packets, statistics, reloads, connections that
+//! end and begin again, and REST requests. Memory and descriptors do not grow, each barrier is answered, and the log
+//! has no fault.
 //!
-//! `scripts/soak` lets it last for 25 minutes; as a test it lasts for some seconds.
+//! `scripts/soak` runs the load for 25 minutes. The test runs the load for some seconds.
 
 use std::env;
 use std::time::{Duration, Instant};
@@ -18,7 +19,7 @@ use fastrand::Rng;
 
 /// Rules of each tenant, at most.
 const RULES: u64 = 2_000;
-/// What Weir may take more at the end than when all had been done once.
+/// Bytes that Weir may use more than at the first measurement.
 const GROWTH: u64 = 48 << 20;
 
 struct Tenant {
@@ -29,7 +30,7 @@ struct Tenant {
 }
 
 impl Tenant {
-    /// A hundred changes of rules, packets and a question, then a barrier.
+    /// Sends a hundred FLOW_MODs and PACKET_OUTs, a STATS_REQUEST and a BARRIER_REQUEST.
     fn step(&mut self, dice: &mut Rng, xid: u32) {
         for _ in 0..100 {
             let priority = 1 + dice.u64(..RULES) as u16;
@@ -40,7 +41,7 @@ impl Tenant {
             let body = packet_out(self.ports[0], self.ports[1], &packet);
             self.peer.send(&Message::new(PACKET_OUT, xid, &body));
         }
-        // What all rules together have counted (OpenFlow 1.0 section 5.3.5).
+        // The request is for the aggregate counters of all rules (OpenFlow 1.0 section 5.3.5).
         let mut body = vec![0, 2, 0, 0, 0, 0x3f, 0xff, 0xff];
         body.resize(4 + 40, 0);
         body.extend([0xff, 0, 0xff, 0xff]);
@@ -50,7 +51,7 @@ impl Tenant {
         self.peer.expect_reply(BARRIER_REPLY, xid);
     }
 
-    /// The next connection that works.
+    /// Waits for the next connection that works.
     fn come_back(&mut self) {
         loop {
             self.peer = self.controller.connection(self.connections);
@@ -112,7 +113,7 @@ fn ovs_memory_and_descriptors_do_not_grow_under_long_load() {
             tenants[step / 5 % 2].come_back();
         }
         let ends = began.elapsed() >= lasts && step >= 20;
-        // When everything has been done twice, it takes what it takes.
+        // After ten steps each action has run twice, and the memory is stable.
         if step == 10 || ends || printed.elapsed() >= Duration::from_secs(60) {
             let now = (weir.memory(), weir.descriptors());
             printed = Instant::now();

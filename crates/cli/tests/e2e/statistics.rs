@@ -1,4 +1,4 @@
-//! Barriers mean what they say, and each tenant's statistics are its own.
+//! Tests of barriers, and of the statistics of each tenant.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::support::weir::Weir;
 
 const ADDRESSES: [&str; 4] = ["10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"];
 
-/// How long nothing must happen, for us to believe that it won't.
+/// How long the test waits for a message that must not arrive.
 const A_WHILE: Duration = Duration::from_millis(300);
 
 #[test]
@@ -35,7 +35,8 @@ fn a_barrier_reply_waits_for_the_switch() {
     assert!(red.hears_no(BARRIER_REPLY, A_WHILE), "the switch has not said that it is done");
 
     switch.peer.send(&Message::new(BARRIER_REPLY, asked.xid, &[]));
-    // Weir may have put barriers of its own before; the tenant's comes with the last.
+    // Weir may send barriers of its own before the tenant's barrier. The tenant's barrier is answered with the last of
+    // these.
     eventually("the tenant's barrier is answered", || {
         if let Some(more) = switch.peer.poll(BARRIER_REQUEST, Duration::ZERO) {
             switch.peer.send(&Message::new(BARRIER_REPLY, more.xid, &[]));
@@ -70,7 +71,7 @@ fn flow_statistics_without_entries_get_an_empty_reply() {
     body.extend([0, 0]);
     body.extend(0x003f_ffffu32.to_be_bytes()); // every flow
     body.resize(4 + 40, 0);
-    body.extend([0xff, 0, 0xff, 0xff]); // of every table, to whatever port
+    body.extend([0xff, 0, 0xff, 0xff]); // of every table, with any output port
     red.send(&Message::new(STATS_REQUEST, 9, &body));
     assert_eq!(red.expect_reply(STATS_REPLY, 9).body, [0, 1, 0, 0]);
 }
@@ -87,7 +88,7 @@ fn ovs_flow_statistics_are_per_tenant_on_openflow_13() {
     check_statistics(V13, "1.3");
 }
 
-/// Both tenants use the same cookie, priority and xids; neither sees a trace of the other.
+/// Both tenants use the same cookie, priority and xids. Each tenant sees only its own entries.
 fn check_statistics(version: Version, openflow: &str) {
     const COOKIE: u64 = 0x1234;
     let network = Network::single(&ADDRESSES, version);
@@ -120,7 +121,7 @@ fn check_statistics(version: Version, openflow: &str) {
         }
     }
 
-    // A delete with the shared cookie's match takes one's own only.
+    // A DELETE that matches everything deletes only the tenant's own entries.
     red.flow("delete", 5, &json!({"table_id": 255, "match": {}}));
     red.barrier(6);
     assert_eq!((red.flows(7).len(), blue.flows(7).len()), (0, 2));

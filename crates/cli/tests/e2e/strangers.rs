@@ -1,4 +1,5 @@
-//! Many, silent, made-up and flapping peers: nobody keeps others out, fills the log, or is dialled without need.
+//! Tests of many, silent, unlisted and flapping peers: no peer blocks other peers, fills the log, or is dialled without
+//! need.
 
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -15,7 +16,7 @@ use crate::support::{eventually, free_port};
 
 const PORTS: &[u16] = &[1, 2, 3, 4];
 
-/// A controller that says HELLO and closes, as often as it is dialled.
+/// Starts a controller that sends HELLO and closes each connection.
 fn flapping() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("bind to a free port");
     let address = listener.local_addr().expect("the port");
@@ -27,7 +28,7 @@ fn flapping() -> SocketAddr {
     address
 }
 
-/// The connection of a tenant to its only controller for the first switch.
+/// Returns the state of a tenant's connection to its only controller, for the first switch.
 fn contact(weir: &Weir, tenant: &str) -> Option<serde_json::Value> {
     let (_, text) = weir.get(&format!("/api/v1/tenants/{tenant}"));
     let tenant: serde_json::Value = serde_json::from_str(&text).expect("JSON");
@@ -52,13 +53,14 @@ fn a_controller_that_closes_after_hello_is_dialled_with_growing_delays() {
         let Some(blue) = contact(&weir, "blue") else { return false };
         let (dials, retry) = (blue["dials"].as_u64(), blue["retry_after_ms"].as_u64());
         let (Some(dials), Some(retry)) = (dials, retry) else { return false };
-        // At least half of what is doubled each time; a dial more may have been counted already.
+        // The delay doubles with each dial, and is at least half of the doubled value. The counter may already include
+        // one more dial.
         assert!(retry >= 10 << dials.saturating_sub(2), "after {dials} dials {retry} ms");
         assert_eq!(blue["last_error_reason"], "closed");
         dials >= DIALS
     });
     let lost = ["tenant=\"blue\"", "reason=\"closed\""];
-    // The last dial may be counted while its connection has not ended yet.
+    // The last dial may be counted before its connection has ended.
     eventually("each dial is counted as lost", || {
         weir.metric("weir_controller_lost_total", &lost) >= DIALS as f64
     });
@@ -110,13 +112,13 @@ fn controllers_cannot_take_file_descriptors_reserved_for_switches_and_rest() {
     });
     let lost = ["tenant=\"t", "reason=\"descriptors\""];
     assert!(weir.metric("weir_controller_lost_total", &lost) > 20.0);
-    // Published a few times a second.
+    // Weir publishes this metric a few times a second.
     eventually("three quarters of what is left are for controllers", || {
         let count = weir.metric("weir_file_descriptors", &["of=\"controllers\""]);
         (70.0..80.0).contains(&count)
     });
     weir.expect_log(0, &["WARN", "tenant=", "no file descriptor is left for this controller"]);
-    // More switches come in, and REST answers.
+    // More switches can connect, and REST answers.
     for dpid in SWITCHES + 1..=SWITCHES + 5 {
         switches.push(Switch::connect(weir.openflow, dpid, PORTS));
     }
@@ -167,7 +169,7 @@ fn an_unlisted_switch_is_disconnected_without_dialling_a_controller() {
     assert_eq!(blue.connections(), 0, "blue has nothing on these switches");
 }
 
-/// A part of an endless answer about rules, each with this cookie.
+/// Returns a part of an endless statistics reply, with rules that have this cookie.
 fn endless(question: &Message, cookie: &[u8]) -> Message {
     let mut rule = [0; 88];
     rule[1] = 88;
@@ -190,7 +192,7 @@ fn endless_statistics_replies_share_a_memory_limit_and_block_no_new_switch() {
             let stranger = Switch::holding(weir.openflow, dpid, PORTS, STATS_REQUEST);
             let question = stranger.peer.expect(STATS_REQUEST);
             let part = endless(&question, cookie);
-            // Some eight thousand rules, and no end.
+            // About eight thousand rules, without a last part.
             (0..12).for_each(|_| stranger.peer.send(&part));
             stranger
         })

@@ -1,6 +1,6 @@
-//! The control experiment: the same network and the same controllers with nothing between them.
+//! Tests of the same network and the same controllers without Weir, as a control experiment.
 //!
-//! If one of these fails, the fault is not in Weir.
+//! If one of these tests fails, the fault is not in Weir.
 
 use std::net::Ipv4Addr;
 
@@ -95,7 +95,7 @@ fn ovs_a_scripted_controller_works_with_a_real_switch() {
         ["cookie=0xc0, table=0, priority=9,in_port=2 actions=output:1"]
     );
 
-    // Host 1 asks for host 2, and is answered only once the request is let through.
+    // Host 1 sends an ARP request for host 2. Host 2 gets the request only by a PACKET_OUT of the controller.
     assert!(network.is_silent("h1", "h2"));
     let request = switch.expect(PACKET_IN);
     assert_eq!(request.body[6..8], [0, 1], "from port 1");

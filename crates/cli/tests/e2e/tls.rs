@@ -1,4 +1,4 @@
-//! TLS on both sides, with the certificates that Open vSwitch users have, beside plain connections.
+//! Tests of TLS to switches and controllers, with certificates of `ovs-pki`, beside plain connections.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -19,7 +19,8 @@ use crate::support::{PATIENCE, eventually, free_port};
 
 const ADDRESSES: [&str; 4] = ["10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"];
 
-/// Weir's certificates: it is a controller to switches, whose authority is one, and to controllers, whose authority is another.
+/// The certificates and addresses of a Weir. One authority signs switches' certificates, and another authority signs
+/// the certificates of Weir and of controllers.
 pub struct Site {
     pub pki: Pki,
     folder: Folder,
@@ -49,7 +50,7 @@ impl Site {
         (Weir::start(folder, plain, api, &config), pki, encrypted)
     }
 
-    /// [`Site::serve`] as a process that may have so many file descriptors.
+    /// [`Site::serve`] with a limit of file descriptors.
     fn serve_with_descriptors(self, limit: u32, tenants: &str) -> (Weir, Pki, SocketAddr) {
         let config = self.config(tenants);
         let Site { pki, folder, plain, encrypted, api } = self;
@@ -94,7 +95,8 @@ fn ovs_switches_and_controllers_connect_over_tls_and_over_plain_tcp() {
     let mut blue = App::learning_switch_13();
     let tenants =
         by_port("red", &red.to_string(), [1, 2]) + &by_port("blue", &blue.to_string(), [3, 4]);
-    // Which certificate is the switch's; its plain port takes it as well, so it stands as a name.
+    // The entry gives the name in the certificate of the switch. With `name` instead of `certificate`, the plain port
+    // accepts the switch as well.
     let switches = "[[switches]]\ndpid = \"1\"\nname = \"switch\"\n";
     let (weir, pki, encrypted) = site.serve(&(tenants + switches));
 
@@ -105,7 +107,7 @@ fn ovs_switches_and_controllers_connect_over_tls_and_over_plain_tcp() {
     assert!(network.pings("h1", "h2"), "a controller over TLS");
     assert!(network.pings("h3", "h4"), "a plain one");
 
-    // The plain listener serves beside it.
+    // The plain listener serves the same switch.
     network.connect_to(weir.openflow);
     red.expect("switch");
     assert!(network.pings("h1", "h2"));
@@ -128,7 +130,8 @@ fn ovs_a_switch_with_a_certificate_of_another_ca_is_refused() {
     weir.wait_for_switches(0);
 }
 
-/// One speaks no TLS, one was signed by nobody whom Weir trusts, one refuses.
+/// Red's controller speaks no TLS, the authority of blue's certificate is unknown to Weir, and green's address refuses
+/// connections.
 #[test]
 fn failed_tls_connections_to_controllers_are_logged_counted_and_shown() {
     needs!(failed_tls_connections_to_controllers_are_logged_counted_and_shown:
@@ -245,12 +248,13 @@ fn plain_openflow_at_the_tls_port_is_disconnected() {
     stream.write_all(&[1, 0, 0, 8, 0, 0, 0, 1]).expect("send an OpenFlow HELLO");
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).expect("Weir hangs up, in time");
-    // At most a TLS alert (record type 21), never OpenFlow.
+    // Weir sends at most a TLS alert (record type 21), and no OpenFlow.
     assert!(answer.first().is_none_or(|first| *first == 21), "{answer:?}");
     assert_eq!(weir.get("/healthz").0, 200);
 }
 
-/// A switch that has shaken hands over TLS, by `openssl`; it is connected until its standard input is closed.
+/// Starts a switch that connects over TLS by `openssl s_client`. The switch is connected until its standard input is
+/// closed.
 pub fn tls_switch(address: SocketAddr, pki: &Pki, holder: &str, dpid: u64) -> Child {
     let mut client = Command::new("openssl")
         .args(["s_client", "-quiet", "-connect", &address.to_string(), "-cert"])
@@ -298,10 +302,10 @@ fn a_certificate_is_accepted_only_for_the_switch_configured_with_its_name() {
     }
     eventually("so is a switch that is not listed", || rejected("unlisted") >= 1.0);
     weir.expect_log(0, &["WARN", "a switch is turned away", "00:01", "edge-2", "sha256:"]);
-    // The authority of controllers signs for no switch, whatever the name.
+    // The authority of controllers signs no certificates of switches, whatever the name is.
     others.push(tls_switch(encrypted, &pki, "edge-3", 3));
     eventually("a controller's certificate is refused", || rejected("tls") >= 1.0);
-    // Who has to show a certificate shows it by a plain port neither.
+    // A switch that must show a certificate is refused at the plain port.
     let plain = Switch::connect(weir.openflow, 2, &[1]);
     assert!(plain.peer.is_closed());
     eventually("that is counted", || rejected("impostor") >= 3.0);
@@ -318,7 +322,7 @@ fn a_certificate_is_accepted_only_for_the_switch_configured_with_its_name() {
     }
 }
 
-/// A listening address of a program that shows a certificate, and keeps the bytes that it receives.
+/// A program that listens at an address, shows a certificate, and keeps the bytes that it receives.
 struct Shows {
     address: SocketAddr,
     received: String,
@@ -330,7 +334,7 @@ impl Shows {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()));
         let received = folder.join(&format!("{}-received", address.port()));
         let mut server = Command::new("sh");
-        // With -quiet nothing but the bytes of the peer comes to its standard output.
+        // With -quiet the standard output has only the bytes of the peer.
         server
             .args(["-c", "exec openssl s_server -quiet \"$@\" > \"$0\"", &received, "-accept"])
             .arg(address.to_string())
@@ -341,12 +345,12 @@ impl Shows {
         Shows { address, received, _server: Program::of("openssl", server) }
     }
 
-    /// All that Weir has sent behind the TLS handshake.
+    /// Returns all bytes that Weir has sent after the TLS handshake.
     fn received(&self) -> Vec<u8> {
         fs::read(&self.received).expect("the received bytes")
     }
 
-    /// A tenant whose controller this is; `more` are more keys of the tenant.
+    /// Returns a tenant with this program as its controller; `more` has more keys of the tenant.
     fn tenant(&self, name: &str, more: &str) -> String {
         format!(
             "[[tenants]]\nname = \"{name}\"\ncontrollers = [\"ssl:{}\"]\n{more}\
@@ -356,7 +360,7 @@ impl Shows {
     }
 }
 
-/// Weir dials a tenant's controller again and again, and never sends it a byte behind the TLS handshake.
+/// Asserts that Weir dials a tenant's controller again and again, and sends no byte after the TLS handshake.
 fn is_turned_away(weir: &Weir, tenant: &str, words: &str, shows: &Shows) {
     let label = format!("tenant=\"{tenant}\"");
     let address = shows.address.to_string();
@@ -384,7 +388,7 @@ fn a_controller_with_another_tenants_certificate_gets_no_bytes() {
     let [first, second, own, listed] =
         ["blue", "red", "blue", "blue"].map(|name| Shows::certificate(&site.pki, &folder, name));
     let tenants = first.tenant("red", "")
-        // A tenant with a list has no certificate but those of the list.
+        // A tenant with `controller_certificates` accepts only the certificates in this list.
         + &second.tenant("green", "controller_certificates = [\"name:green-1\", \"name:green-2\"]\n")
         + &own.tenant("blue", "")
         + &listed.tenant("yellow", "controller_certificates = [\"name:yellow\", \"name:blue\"]\n");
@@ -404,7 +408,7 @@ fn a_controller_with_a_switch_certificate_gets_no_bytes() {
         Needs::Program("ovs-pki"), Needs::Program("openssl"));
     let site = Site::new(Ipv4Addr::LOCALHOST.into());
     let folder = Folder::new();
-    // The name is the tenant's: the authority alone is another.
+    // The name is the tenant's, but the authority is that of switches.
     site.pki.sign("green", "switch");
     let [switchs, own] = ["green", "red"].map(|name| Shows::certificate(&site.pki, &folder, name));
     let tenants = switchs.tenant("green", "") + &own.tenant("red", "");

@@ -1,4 +1,5 @@
-//! Weir finds the links between real switches, sees them go, and is not fooled by hosts.
+//! Tests of link discovery between real switches: links are found, are down after failures, and cannot be forged by
+//! hosts.
 
 use serde_json::Value;
 
@@ -7,10 +8,10 @@ use crate::support::requirements::{Needs, needs};
 use crate::support::weir::Weir;
 use crate::support::{eventually, repository};
 
-/// Quick enough for a test, slow enough for a busy machine: five probes may be lost.
+/// The interval is short enough for a test and long enough for a busy machine: five probes may be lost.
 const DISCOVERY: &str = "[topology]\ndiscovery = true\ninterval = \"200ms\"\nlifetime = \"1200ms\"\nbandwidth = \"10Mbit\"\n";
 
-/// In `linear,3` port 1 is a host's, and the switches are wired as `s1:2 - s2:2` and `s2:3 - s3:2`.
+/// In `linear,3` port 1 of a switch has a host, and the links are `s1:2 - s2:2` and `s2:3 - s3:2`.
 const FIRST: &str = "1.2-2.2";
 const SECOND: &str = "2.3-3.2";
 
@@ -34,13 +35,13 @@ fn check(version: Version) {
     assert_eq!(topology["switches"].as_array().map(Vec::len), Some(3), "{topology}");
     assert_eq!(topology["links"][0]["bandwidth_bits_per_second"], 10_000_000, "{topology}");
 
-    // A cable that is pulled: the switch says so.
+    // A port is set down, and the switch reports this.
     network.set_port("s1", "s1-eth2", "down");
     expect_links(&weir, &[SECOND]);
     network.set_port("s1", "s1-eth2", "up");
     expect_links(&weir, &[FIRST, SECOND]);
 
-    // A port that takes nothing in any more, and looks well: silence says it.
+    // A port drops all received frames, and its state stays up. Weir notices that no probes arrive.
     let protocol = if version == V10 { "OpenFlow10" } else { "OpenFlow13" };
     network.ofctl(&["-O", protocol, "mod-port", "s2", "3", "no-receive"]);
     expect_links(&weir, &[FIRST]);
@@ -49,14 +50,15 @@ fn check(version: Version) {
 
     hosts_make_no_link(&network, &weir);
 
-    // A switch that goes takes its links along, and brings them back.
+    // A link is down while its switches are disconnected, and up after the switches connect again.
     network.disconnect();
     expect_links(&weir, &[]);
     network.connect_to(weir.openflow);
     expect_links(&weir, &[FIRST, SECOND]);
 }
 
-/// h1 keeps what it hears and sends it back, as it is and changed; h3 sends it too.
+/// h1 records probes, and sends each probe back, unchanged and changed. h3 sends the probes as well. Weir refuses all
+/// these probes.
 fn hosts_make_no_link(network: &Network, weir: &Weir) {
     let thief = repository().join("crates/cli/tests/e2e/support/probe_thief.py");
     let thief = thief.to_str().expect("a path");
@@ -65,7 +67,7 @@ fn hosts_make_no_link(network: &Network, weir: &Weir) {
     let count = std::fs::read_to_string(&kept).expect("what h1 kept").lines().count();
     assert!(count >= 2, "a host at an undeclared port sees {count} probes");
     let before = refused(weir);
-    // Byte 24 is the last of the datapath id: the tag no longer fits, so it has no owner.
+    // Byte 24 is the last byte of the datapath id. With a changed byte the tag does not fit, so the probe has no owner.
     network.exec("h1", &["python3", thief, "replay", &kept, "24"]);
     network.exec("h1", &["python3", thief, "replay", &kept]);
     network.exec("h3", &["python3", thief, "replay", &kept]);

@@ -1,4 +1,4 @@
-//! What `packaging/` gives to Prometheus and Grafana, held against a Prometheus that reads a running Weir.
+//! Tests of the files for Prometheus and Grafana in `packaging/`, with a Prometheus that reads a running Weir.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -24,7 +24,7 @@ fn dashboard() -> Value {
     serde_json::from_str(&packaged("grafana/weir.json")).expect("JSON")
 }
 
-/// The queries of all panels, with what Grafana puts in the place of its variables.
+/// Returns the queries of all panels, with values in place of Grafana's variables.
 fn queries() -> Vec<String> {
     let dashboard = dashboard();
     let panels = dashboard["panels"].as_array().expect("panels");
@@ -37,7 +37,7 @@ fn queries() -> Vec<String> {
     targets.map(|target| filled(target["expr"].as_str().expect("a query"))).collect()
 }
 
-/// Names of Weir's series in a text.
+/// Returns the names of Weir's metrics in a text.
 fn series(text: &str) -> BTreeSet<String> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     let ours = words.filter(|word| word.starts_with("weir_"));
@@ -80,7 +80,7 @@ fn prometheus_rules_and_dashboard_use_only_documented_metrics() {
 fn every_query_of_the_dashboard_returns_data_from_a_run() {
     needs!(every_query_of_the_dashboard_returns_data_from_a_run: Needs::Program("prometheus"));
     let red = Controller::listen();
-    // Nobody is there for blue.
+    // Blue's controller does not run.
     let nobody = format!("tcp:127.0.0.1:{}", free_port());
     let tenants = by_port("red", &red.name(), [1, 2]) + &by_port("blue", &nobody, [3, 4]);
     let weir = Weir::serve(&tenants);
@@ -119,7 +119,7 @@ fn every_query_of_the_dashboard_returns_data_from_a_run() {
         number += 1;
         let flow = |out, cookie| scripted::add_flow(1, out, 100 + number % 100, cookie);
         controller.send(&Message::new(FLOW_MOD, u32::from(number), &flow(2, 1)));
-        // Port 3 is blue's.
+        // Port 3 is blue's, so this FLOW_MOD is refused.
         controller.send(&Message::new(FLOW_MOD, u32::from(number), &flow(3, 2)));
         let out = scripted::packet_out(1, 2, &frame);
         controller.send(&Message::new(PACKET_OUT, u32::from(number), &out));

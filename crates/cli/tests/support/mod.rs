@@ -1,10 +1,10 @@
-//! Which modules of a crate use which others, read off its sources.
+//! The modules of a crate that each module uses, read from the sources of the crate.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-/// `a::b` of a crate as `["a", "b"]`; the crate's root is empty.
+/// `a::b` of a crate is `["a", "b"]`; the crate's root is empty.
 pub(crate) type ModulePath = Vec<String>;
 /// The modules that each module names.
 pub(crate) type Graph = BTreeMap<ModulePath, BTreeSet<ModulePath>>;
@@ -41,9 +41,9 @@ fn collect(folder: &Path, at: &mut ModulePath, sources: &mut BTreeMap<ModulePath
     }
 }
 
-/// The modules that each module names. A name that a module exports for another module counts for both: for the
-/// exporting module, which has to be there, and for the module where the name stands. The crate's root is left out: its
-/// items belong to all modules.
+/// Returns the modules that each module names. A name that a module exports for another module counts for both: for the
+/// exporting module, and for the module that defines the name. The crate's root is left out, because its items belong
+/// to all modules.
 pub(crate) fn graph(sources: &BTreeMap<ModulePath, String>) -> Graph {
     let named: BTreeMap<&ModulePath, Vec<Named>> =
         sources.iter().map(|(module, text)| (module, paths(module, text, sources))).collect();
@@ -56,7 +56,7 @@ pub(crate) fn graph(sources: &BTreeMap<ModulePath, String>) -> Graph {
     uses.collect()
 }
 
-/// A path from the crate's root, and the name that it has where it stands.
+/// A path from the crate's root, and its local name.
 struct Named {
     path: ModulePath,
     name: String,
@@ -94,7 +94,7 @@ fn paths(module: &ModulePath, text: &str, sources: &BTreeMap<ModulePath, String>
     found
 }
 
-/// Reads `a::b`, `a::{b, c as d}` or `*` from there on; gives the place behind it.
+/// Reads `a::b`, `a::{b, c as d}` or `*` from a token on. Returns the index after the path.
 fn tree(tokens: &[String], mut at: usize, mut path: ModulePath, found: &mut Vec<Named>) -> usize {
     let token = |at: usize| tokens.get(at).map_or("", String::as_str);
     loop {
@@ -126,7 +126,7 @@ fn tree(tokens: &[String], mut at: usize, mut path: ModulePath, found: &mut Vec<
                 found.push(Named { path, name });
                 return at;
             }
-            // Generic arguments, say: the path has ended.
+            // Another token, for example of generic arguments, ends the path.
             _ => {
                 found.push(Named { name: String::new(), path });
                 return at + 1;
@@ -159,13 +159,13 @@ fn tokens(text: &str) -> Vec<String> {
     tokens
 }
 
-/// The innermost module on a path: the module that has the rest of the path, or exports it.
+/// Returns the innermost module on a path: the module that has or exports the rest of the path.
 fn known<'a>(path: &'a [String], sources: &BTreeMap<ModulePath, String>) -> Option<&'a [String]> {
     let mut heads = (0..=path.len()).rev().map(|length| &path[..length]);
     heads.find(|module| sources.contains_key(*module))
 }
 
-/// The module in which what a path names stands, also if another module gives it a name of its own.
+/// Returns the module that defines the item of a path, also if another module exports the item by a name of its own.
 fn resolve(
     path: &[String],
     sources: &BTreeMap<ModulePath, String>,

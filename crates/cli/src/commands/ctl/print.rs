@@ -249,7 +249,7 @@ mod tests {
         assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
 
-    /// One end of the link is down, by itself or because the end's switch refuses the link.
+    /// In the last case the switch at the second end refuses the link.
     #[test]
     fn a_link_is_printed_with_both_states_when_its_ends_differ() {
         let (first, second) = ("00:00:00:00:00:00:00:a1 port 2", "00:00:00:00:00:00:00:a2 port 2");

@@ -1,4 +1,4 @@
-//! A tenant's real controller: an os-ken application of `examples/os-ken`, with orders and events as JSON lines.
+//! A tenant's real controller: an os-ken application of `examples/os-ken`. Orders and events are JSON lines.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
@@ -17,11 +17,11 @@ pub struct App {
     pub address: SocketAddr,
     scheme: &'static str,
     process: Program,
-    /// Lines before this one were asked for already.
+    /// The index of the first unread line.
     read: usize,
 }
 
-/// What a controller that speaks TLS shows and trusts.
+/// The certificate, the key and the CA of a controller that speaks TLS.
 pub struct Credentials<'a> {
     pub certificate: &'a Path,
     pub private_key: &'a Path,
@@ -41,12 +41,13 @@ impl App {
         App::start("topology", LOOPBACK, &[], None)
     }
 
-    /// Discovers links and learns hosts, and forwards by the shortest paths.
+    /// Starts an application that discovers links, learns hosts, and forwards by the shortest paths.
     pub fn shortest_path() -> App {
         App::start("shortest_path", LOOPBACK, &[], None)
     }
 
-    /// The load balancer of that version that reads link labels; `vnics` is kbit/s by MAC address, as JSON.
+    /// Starts the load balancer of this OpenFlow version, which reads link labels. `vnics` is kbit/s by MAC address, as
+    /// JSON.
     pub fn multipath(openflow: &str, vnics: &Value) -> App {
         let name = if openflow == "1.0" { "multipath_10" } else { "multipath_13" };
         App::start(name, LOOPBACK, &["--vnics", &vnics.to_string()], None)
@@ -57,9 +58,9 @@ impl App {
         App::start("flow_installer", LOOPBACK, &["--openflow", openflow], None)
     }
 
-    /// An application by name that switches reach without Weir between.
+    /// Starts an application by name that switches reach without Weir.
     ///
-    /// A switch that is refused waits a second before it tries again, so this one is waited for.
+    /// A refused switch waits a second before its next attempt, so this function returns after the application listens.
     pub fn switch_only(name: &'static str, host: IpAddr) -> App {
         let app = App::start(name, host, &[], None);
         eventually("os-ken listens", || TcpStream::connect(app.address).is_ok());
@@ -102,23 +103,23 @@ impl App {
         App { name, address, scheme, process, read: 0 }
     }
 
-    /// Ends the application as a crash would, and starts it again at the same address with nothing remembered.
+    /// Kills the application, and starts it again at the same address without its state.
     pub fn restart(&mut self) {
         self.process.kill();
         *self = App::start_at(self.address, self.name, &[], None);
     }
 
-    /// The next event of that kind, which must come.
+    /// Waits for the next event of this kind.
     pub fn expect(&mut self, event: &str) -> Value {
         self.expect_where(event, |_| true)
     }
 
-    /// The next event of that kind with that xid, which must come.
+    /// Waits for the next event of this kind with this xid.
     pub fn expect_reply(&mut self, event: &str, xid: u32) -> Value {
         self.expect_where(event, |found| found["xid"] == xid)
     }
 
-    /// The next event of that kind that is `wanted`, which must come; events before it count as read.
+    /// Waits for the next event of this kind that satisfies `wanted`. Earlier events count as read.
     pub fn expect_where(&mut self, event: &str, wanted: impl Fn(&Value) -> bool) -> Value {
         let found = self.find(event, PATIENCE, &wanted);
         found.unwrap_or_else(|| {
@@ -126,7 +127,7 @@ impl App {
         })
     }
 
-    /// Whether such an event came since the last one that was asked for, without waiting.
+    /// Whether an event of this kind has arrived after the last read event. The function does not wait.
     pub fn has_seen(&mut self, event: &str) -> bool {
         self.find(event, Duration::ZERO, &|_| true).is_some()
     }
@@ -149,7 +150,7 @@ impl App {
         Some(found)
     }
 
-    /// An order for `flow_installer`, as its first lines describe them.
+    /// Sends an order to `flow_installer`. The first lines of `flow_installer` describe the orders.
     pub fn order(&mut self, order: &Value) {
         self.process.write_line(&order.to_string());
     }
@@ -159,19 +160,20 @@ impl App {
         self.order(&json!({"send": "flow", "command": command, "xid": xid, "flow": flow}));
     }
 
-    /// Waits until everything sent before is done at the switch; `xid` must be unused.
+    /// Waits until the switch has done all earlier requests; `xid` must be unused.
     pub fn barrier(&mut self, xid: u32) {
         self.order(&json!({"send": "barrier", "xid": xid}));
         self.expect_reply("barrier_reply", xid);
     }
 
-    /// The same at one of several switches.
+    /// [`App::barrier`] at one of several switches.
     pub fn barrier_at(&mut self, dpid: u64, xid: u32) {
         self.order(&json!({"send": "barrier", "dpid": dpid, "xid": xid}));
         self.expect_reply("barrier_reply", xid);
     }
 
-    /// The tenant's flows in the flow statistics of the switch; each is an object with `match`, `priority`, `packets`, ...
+    /// Returns the tenant's flows in the flow statistics of the switch; each is an object with `match`, `priority`,
+    /// `packets`, ...
     pub fn flows(&mut self, xid: u32) -> Vec<Value> {
         self.order(&json!({"send": "flow_stats", "xid": xid}));
         let mut flows = Vec::new();
@@ -185,14 +187,14 @@ impl App {
     }
 }
 
-/// As a tenant's `controllers` name it.
+/// The address, as in a tenant's `controllers`.
 impl fmt::Display for App {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.scheme, self.address)
     }
 }
 
-/// Open vSwitch's own controller, a learning switch; it listens by the time this returns.
+/// Starts Open vSwitch's own controller, a learning switch, and returns when the controller listens.
 pub fn testcontroller() -> (Program, SocketAddr) {
     let address = SocketAddr::new(LOOPBACK, free_port());
     let listen = format!("ptcp:{}:{}", address.port(), address.ip());
@@ -202,7 +204,7 @@ pub fn testcontroller() -> (Program, SocketAddr) {
     (process, address)
 }
 
-/// os-ken's Python; it exists only once `scripts/setup` has run.
+/// The Python of os-ken, which exists only after `scripts/setup`.
 pub fn python() -> PathBuf {
     repository().join(".venv/bin/python")
 }

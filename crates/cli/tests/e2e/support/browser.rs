@@ -1,6 +1,7 @@
-//! A real browser, headless, driven by WebDriver: Chromium and its driver.
+//! A real headless browser, driven by WebDriver: Chromium and its driver.
 //!
-//! It resolves no names and reaches no host but this one; what it asked for is known, and what it said on its console.
+//! The browser resolves no names and reaches no other host. The requests of pages and the messages on the console are
+//! recorded.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -12,12 +13,12 @@ use serde_json::{Value, json};
 use super::program::Program;
 use super::{PATIENCE, eventually, free_port};
 
-/// The arguments by which a browser is headless, and connects to nothing by itself.
+/// The arguments for a headless browser that opens no connections by itself.
 const ARGUMENTS: &[&str] = &[
     "--headless=new",
     // Tests run as root, where Chromium has no sandbox.
     "--no-sandbox",
-    // It ends when its driver does, however that ends.
+    // Chromium ends when its driver ends, for any reason.
     "--remote-debugging-pipe",
     "--disable-gpu",
     "--disable-dev-shm-usage",
@@ -28,10 +29,10 @@ const ARGUMENTS: &[&str] = &[
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 ];
 
-/// The error of requests that Chromium gives up because an interface of this machine comes or goes.
+/// The error of requests that Chromium cancels because an interface of this machine is added or removed.
 const NETWORK_CHANGED: &str = "net::ERR_NETWORK_CHANGED";
 
-/// Whether pages are asked to be light or dark.
+/// The colour scheme that the browser requests from pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Colours {
     Light,
@@ -41,11 +42,11 @@ pub enum Colours {
 pub struct Browser {
     driver: SocketAddr,
     session: String,
-    // Dropped last: the session is closed by it.
+    // This field is dropped last, because the driver closes the session.
     _process: Program,
 }
 
-/// A request that a page made, and how many bytes its answer took on the wire.
+/// A request that a page has made, and the bytes of the response on the wire.
 #[derive(Clone, Debug, Default)]
 pub struct Asked {
     pub method: String,
@@ -72,8 +73,8 @@ impl Browser {
         Browser { driver, session, _process: process }
     }
 
-    /// Opens a page. If an interface of this machine comes or goes, as those of other tests do, Chromium gives up the
-    /// requests for the page and its files: then the page is loaded again.
+    /// Opens a page. When an interface of this machine is added or removed, as in other tests, Chromium cancels the
+    /// requests for the page and its files. Then the page is loaded again.
     #[track_caller]
     pub fn go(&self, url: &str) {
         let deadline = std::time::Instant::now() + PATIENCE;
@@ -87,18 +88,18 @@ impl Browser {
                 _ => {}
             }
             assert!(std::time::Instant::now() < deadline, "not loaded: {:#}", self.files());
-            // To open a URL with a # again would load nothing.
+            // Opening a URL with a # again would load nothing.
             loaded = self.command("POST", "/refresh", &json!({}));
         }
     }
 
-    /// What a script returns.
+    /// Returns the result of a script.
     #[track_caller]
     pub fn run(&self, script: &str) -> Value {
         self.ask("POST", "/execute/sync", &json!({"script": script, "args": []}))
     }
 
-    /// All text that can be seen on the page.
+    /// Returns all visible text of the page.
     pub fn text(&self) -> String {
         let text = self.run("return document.body.innerText");
         text.as_str().unwrap_or_default().replace(['\u{202f}', '\u{a0}'], " ")
@@ -125,13 +126,13 @@ impl Browser {
         )
     }
 
-    /// Clicks what a selector finds first, as a person would.
+    /// Clicks the first element of a selector, as a person does.
     #[track_caller]
     pub fn click(&self, selector: &str) {
         self.ask("POST", &format!("/element/{}/click", self.find(selector)), &json!({}));
     }
 
-    /// Types into what a selector finds first.
+    /// Types into the first element of a selector.
     #[track_caller]
     pub fn write(&self, selector: &str, text: &str) {
         let path = format!("/element/{}/value", self.find(selector));
@@ -151,7 +152,7 @@ impl Browser {
         id.and_then(Value::as_str).expect("an element").to_owned()
     }
 
-    /// Presses keys one after the other, wherever the focus is.
+    /// Presses keys in turn at the focused element.
     pub fn press(&self, keys: &[&str]) {
         let mut actions = Vec::new();
         for key in keys {
@@ -162,7 +163,7 @@ impl Browser {
         self.ask("POST", "/actions", &json!({"actions": [source]}));
     }
 
-    /// The size of the window; a narrow one is a phone's.
+    /// Sets the size of the window. A narrow window is a phone.
     pub fn resize(&self, width: u32, height: u32) {
         let metrics = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600});
         self.devtools("Emulation.setDeviceMetricsOverride", &metrics);
@@ -179,15 +180,15 @@ impl Browser {
         self.devtools("Network.clearBrowserCache", &json!({}));
     }
 
-    /// The page as a PNG file, in base64: the whole, or what fits the window.
+    /// Returns a picture of the page as a PNG file in base64: the whole page, or the visible part.
     pub fn photograph(&self, is_whole: bool) -> String {
         let options = json!({"format": "png", "captureBeyondViewport": is_whole});
         let taken = self.devtools("Page.captureScreenshot", &options);
         taken["data"].as_str().expect("a picture").to_owned()
     }
 
-    /// Errors and warnings on the console since the last call, without requests that Chromium gave up for a change of an
-    /// interface.
+    /// Returns errors and warnings on the console since the last call, except the requests that Chromium has cancelled
+    /// because an interface has changed.
     pub fn complaints(&self) -> Vec<String> {
         let log = self.ask("POST", "/se/log", &json!({"type": "browser"}));
         let lines = log.as_array().expect("a log").iter();
@@ -196,7 +197,7 @@ impl Browser {
         messages.filter(|message| !message.ends_with(NETWORK_CHANGED)).collect()
     }
 
-    /// What was asked for since the last call.
+    /// Returns the requests since the last call.
     pub fn asked(&self) -> Vec<Asked> {
         let log = self.ask("POST", "/se/log", &json!({"type": "performance"}));
         let mut asked: Vec<(String, Asked)> = Vec::new();
@@ -241,7 +242,7 @@ impl Drop for Browser {
     }
 }
 
-/// One command of WebDriver; an error in words.
+/// Sends one WebDriver command. Returns an error as text.
 fn command(
     driver: SocketAddr,
     method: &str,
@@ -260,7 +261,7 @@ fn command(
             body.len()
         );
         stream.write_all(request.as_bytes())?;
-        // The driver keeps the connection open, whatever it is asked.
+        // The driver keeps the connection open in spite of `Connection: close`.
         let mut stream = BufReader::new(stream);
         let (mut line, mut length) = (String::new(), 0);
         while stream.read_line(&mut line)? > 2 {

@@ -1,4 +1,5 @@
-//! Faucet as a tenant's controller. It has an environment of its own: it pins other versions of what os-ken needs.
+//! Faucet as a tenant's controller. Faucet has a Python environment of its own, because it pins other versions of
+//! os-ken's dependencies.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::path::PathBuf;
@@ -17,14 +18,14 @@ pub struct Faucet {
 }
 
 impl Faucet {
-    /// Starts it with this configuration; switches reach it at `host`.
+    /// Starts Faucet with this configuration. Switches reach Faucet at `host`.
     pub fn start(host: IpAddr, configuration: &str) -> Faucet {
         let folder = Folder::new();
         let path = folder.join("faucet.yaml");
         fs::write(&path, configuration).expect("a configuration");
         let address = SocketAddr::new(host, free_port());
         let metrics = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()));
-        // It finds its own runner there.
+        // Faucet finds its own runner in this folder.
         let folders = env::var_os("PATH").unwrap_or_default();
         let folders = iter::once(environment()).chain(env::split_paths(&folders));
         let path_to_programs = env::join_paths(folders).expect("a PATH");
@@ -45,12 +46,12 @@ impl Faucet {
         Faucet { address, metrics, _folder: folder, _process: process }
     }
 
-    /// The value of the first of its metrics whose name and labels begin so.
+    /// Returns the value of the first metric whose name and labels begin with `name`.
     pub fn metric(&self, name: &str) -> Option<f64> {
         self.values(name).first().copied()
     }
 
-    /// How many of its metrics whose names begin so have this value.
+    /// Returns the number of metrics that begin with `name` and have this value.
     pub fn count(&self, name: &str, value: f64) -> usize {
         self.values(name).into_iter().filter(|it| *it == value).count()
     }
@@ -62,7 +63,7 @@ impl Faucet {
     }
 }
 
-/// It exists only once `scripts/setup` has run.
+/// Faucet's program, which exists only after `scripts/setup`.
 pub fn program() -> PathBuf {
     environment().join("faucet")
 }

@@ -1,4 +1,4 @@
-//! A folder of one test, removed with all that is in it.
+//! A folder of one test, which is removed with its contents.
 
 use std::env;
 use std::fs;
@@ -21,7 +21,7 @@ impl Folder {
         &self.0
     }
 
-    /// The path of `name` in this folder, as arguments of programs want it.
+    /// Returns the path of `name` in this folder, as text for arguments of programs.
     pub fn join(&self, name: &str) -> String {
         self.0.join(name).to_str().expect("a path in UTF-8").to_owned()
     }

@@ -1,19 +1,19 @@
-//! Asking Weir's REST interface.
+//! A client of Weir's REST interface.
 
 use rest::Request;
 use std::net::{SocketAddr, TcpStream};
 
 use super::PATIENCE;
 
-/// More bytes than metrics have.
+/// The most bytes of a response. Metrics have fewer bytes.
 const MOST: u64 = 64 << 20;
 
-/// Status and body; `None` if nobody answers.
+/// Sends a GET request. Returns status and body, or `None` without an answer.
 pub fn get(address: SocketAddr, path: &str) -> Option<(u16, String)> {
     ask(address, &Request::new("GET", path, &address.to_string()))
 }
 
-/// The same after a change by JSON.
+/// Sends a POST request with a JSON body. Returns status and body, or `None` without an answer.
 pub fn post(address: SocketAddr, path: &str, body: &str) -> Option<(u16, String)> {
     ask(address, &Request::new("POST", path, &address.to_string()).json(body))
 }

@@ -1,7 +1,7 @@
-//! The tools of the scenarios: `weir serve` as a process, os-ken applications, labs, certificates.
+//! Tools of the end-to-end tests: `weir serve` as a process, os-ken applications, labs, certificates.
 //!
-//! Nothing here knows Weir's insides: a scenario sees what an operator sees. Everything that is started or made
-//! is ended or removed when its value is dropped.
+//! The tools do not use Weir's insides: a test sees the same as an operator. Each process and each file is ended or
+//! removed when its value is dropped.
 
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -19,10 +19,11 @@ pub mod requirements;
 pub mod scripted;
 pub mod weir;
 
-/// How long anything may take that must happen. Generous: a busy machine is no failure, nor is an emulated one.
+/// How long a test waits for an event that must happen. The time is long, because a busy or an emulated machine is no
+/// failure.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Waits until `happened`, or fails with `what`.
+/// Waits until `happened` returns true, or fails with `what`.
 #[track_caller]
 pub fn eventually(what: &str, mut happened: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
@@ -32,7 +33,7 @@ pub fn eventually(what: &str, mut happened: impl FnMut() -> bool) {
     }
 }
 
-/// A port that nobody has, for somebody who will bind it in a moment.
+/// Returns a port that no program uses, for a program that binds to this port soon.
 pub fn free_port() -> u16 {
     packet::free_port().expect("a free port")
 }

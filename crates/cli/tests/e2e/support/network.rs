@@ -1,4 +1,4 @@
-//! A real network for a scenario: hosts in namespaces, bridges of a private Open vSwitch.
+//! A real network of a test: hosts in namespaces, and bridges of a private Open vSwitch.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::path::Path;
@@ -25,9 +25,10 @@ pub struct Network {
 /// One flow of a switch's table.
 #[derive(Clone, Debug)]
 pub struct Flow {
-    /// Cookie, table, priority, match and actions as `ovs-ofctl` writes them: what makes two flows the same.
+    /// Cookie, table, priority, match and actions as `ovs-ofctl` writes them. Two flows with the same text are the
+    /// same.
     pub text: String,
-    /// Seconds since it was installed.
+    /// Seconds since the flow was installed.
     pub duration: f64,
     pub packets: u64,
 }
@@ -77,12 +78,12 @@ impl Network {
         Network::up(&Topology::builtin(topology).expect("a topology"), version)
     }
 
-    /// A private Open vSwitch for somebody else's switches, as a topology file describes it.
+    /// A private Open vSwitch, as a topology file describes it, for switches that other programs make.
     pub fn of_file(path: &Path) -> Network {
         Network::up(&Topology::load(&path.display().to_string()).expect("a topology"), V13)
     }
 
-    /// A host's MAC address, as text.
+    /// Returns a host's MAC address as text.
     pub fn mac(&self, host: &str) -> String {
         let hosts = self.lab.topology().hosts();
         hosts.iter().find(|it| it.name == host).expect("a host").mac.to_string()
@@ -94,12 +95,12 @@ impl Network {
     }
 
     fn up(topology: &Topology, version: Version) -> Network {
-        // What a killed test run left.
+        // Removes the labs of killed test runs.
         Lab::down_abandoned(&StateDirectory::default()).unwrap_or_else(|error| panic!("{error}"));
         let options = Options {
             protocols: vec![version],
             datapath: lab::testing::datapath(),
-            // Without a controller nothing is forwarded: what passes, a controller has allowed.
+            // Without a controller a switch forwards nothing, so a controller has allowed each forwarded packet.
             fail_mode: Some(FailMode::Secure),
             ephemeral: true,
             ..Options::default()
@@ -108,12 +109,12 @@ impl Network {
         Network { lab: LabGuard::new(lab) }
     }
 
-    /// Where a controller must listen for the switches to reach it.
+    /// The address at which a controller must listen, so that the switches reach the controller.
     pub fn controller_host(&self) -> IpAddr {
         IpAddr::V4(self.lab.controller_address().expect("a lab with switches"))
     }
 
-    /// A program among the switches, which lives no longer than its value.
+    /// Starts a program at a switch or a host. The program ends when its value is dropped.
     pub fn program(&self, switch: &str, words: &[&str]) -> Program {
         let command = self.lab.command(switch, GUARDED[0]);
         let mut command = command.unwrap_or_else(|error| panic!("{error}"));
@@ -121,12 +122,12 @@ impl Network {
         Program::of(words.first().copied().unwrap_or_default(), command)
     }
 
-    /// Has switches wait for controllers, in place of those that they had, and says where.
+    /// Lets the switches listen for controllers, instead of dialling controllers. Returns the address of a switch.
     pub fn listen(&self, switch: &str) -> SocketAddr {
         self.wait_for_controllers(switch, "ptcp")
     }
 
-    /// The same over TLS, with the certificates of [`Network::connect_with_tls`].
+    /// [`Network::listen`] over TLS, with the certificates of [`Network::connect_with_tls`].
     pub fn listen_with_tls(&self, switch: &str) -> SocketAddr {
         self.wait_for_controllers(switch, "pssl")
     }
@@ -139,7 +140,7 @@ impl Network {
         address
     }
 
-    /// The namespace of a host.
+    /// The name of a host's namespace.
     pub fn namespace(&self, host: &str) -> String {
         self.lab.namespace(host).unwrap_or_else(|error| panic!("{error}"))
     }
@@ -150,7 +151,7 @@ impl Network {
         listing.lines().map(str::to_owned).collect()
     }
 
-    /// The process that is all switches.
+    /// The process that runs all switches.
     pub fn switch_process(&self) -> ProcessIdentity {
         self.open_vswitch().switch_process().expect("Open vSwitch runs")
     }
@@ -159,37 +160,38 @@ impl Network {
         self.lab.open_vswitch().expect("a lab with switches")
     }
 
-    /// Has the switches look through two VLAN tags: by itself Open vSwitch takes what is behind the first for data.
+    /// Lets the switches parse two VLAN tags. By default Open vSwitch treats all bytes after the first tag as data.
     pub fn look_through_two_tags(&self) {
         let limit = ["set", "Open_vSwitch", ".", "other_config:vlan-limit=2"];
         self.open_vswitch().vsctl(limit).unwrap_or_else(|error| panic!("{error}"));
     }
 
-    /// Has a switch speak this version.
+    /// Sets the OpenFlow version of a switch.
     pub fn speak(&self, switch: &str, version: Version) {
         let version = format!("protocols={}", version.name());
         let arguments = ["set", "bridge", switch, &version];
         self.open_vswitch().vsctl(arguments).unwrap_or_else(|error| panic!("{error}"));
     }
 
-    /// Has the switches look up each packet again, as if they had forwarded none like it.
+    /// Clears the caches of the switches, so that each packet is looked up again.
     pub fn forget_packets(&self) {
         self.open_vswitch().appctl(["revalidator/purge"]).unwrap_or_else(|error| panic!("{error}"));
     }
 
-    /// Serves `tenants` where this network's switches can dial, has them dial there, and returns once it serves.
+    /// Starts Weir with `tenants` at an address that the switches reach, and connects the switches to Weir.
     pub fn serve(&self, tenants: &str) -> Weir {
         let weir = Weir::serve_on(self.controller_host(), tenants);
         self.connect_to(weir.openflow);
         weir
     }
 
-    /// Points every switch there. Controllers say when it has come: Open vSwitch's own word for it is seconds old.
+    /// Connects each switch to this address. Controllers report the connection earlier than Open vSwitch, whose report
+    /// is seconds old.
     pub fn connect_to(&self, address: SocketAddr) {
         self.set_controllers(&format!("tcp:{address}"));
     }
 
-    /// The same over TLS, with the switch's certificates.
+    /// [`Network::connect_to`] over TLS, with the switch's certificates.
     pub fn connect_with_tls(&self, address: SocketAddr, key: &Path, certificate: &Path, ca: &Path) {
         let paths = [key, certificate, ca].map(|path| path.display().to_string());
         let arguments = ["set-ssl", &paths[0], &paths[1], &paths[2]];
@@ -199,7 +201,8 @@ impl Network {
 
     fn set_controllers(&self, target: &str) {
         for switch in self.lab.topology().switches() {
-            // Out of band: the control channel does not cross the switch. No back-off: tests do not wait.
+            // Out of band: the control channel does not cross the switch. The back-off is short, so that tests do not
+            // wait.
             let arguments = [
                 "set-controller",
                 &switch.name,
@@ -215,34 +218,35 @@ impl Network {
         }
     }
 
-    /// Cuts the control channel of every switch; [`Network::connect_to`] mends it.
+    /// Disconnects each switch from its controllers; [`Network::connect_to`] connects the switches again.
     ///
-    /// The flows stay: Open vSwitch would clear them if it had no controller at all, so it gets one that is not there.
+    /// The flows stay. Open vSwitch would clear the flows of a switch without a controller, so the switch gets an
+    /// address at which no controller listens.
     pub fn disconnect(&self) {
         self.set_controllers("tcp:127.0.0.1:9");
     }
 
-    /// Takes every flow from a switch behind its controllers' back, as a power cycle does.
+    /// Deletes every flow of a switch without its controllers, as a power cycle does.
     pub fn forget_flows(&self, switch: &str) {
         self.ofctl(&["-O", "OpenFlow10,OpenFlow13", "del-flows", switch]);
     }
 
-    /// Whether a ping gets there and back, at one of a few attempts.
+    /// Whether a ping gets a reply in one of a few attempts.
     pub fn pings(&self, from: &str, to: &str) -> bool {
         self.reaches(from, to, Duration::from_secs(1), 3)
     }
 
-    /// Whether pings that nothing should answer stay unanswered.
+    /// Whether pings get no reply.
     pub fn is_silent(&self, from: &str, to: &str) -> bool {
         !self.reaches(from, to, Duration::from_millis(400), 2)
     }
 
-    /// Whether the host with that address answers another host's ping.
+    /// Whether the host with this address answers another host's ping.
     pub fn answers(&self, host: &str, address: &str) -> bool {
         self.says_yes(host, &["sh", "-c"], address)
     }
 
-    /// The same from within what these words before a script enter.
+    /// [`Network::answers`] from the namespace that the words of `shell` enter.
     pub fn says_yes(&self, host: &str, shell: &[&str], address: &str) -> bool {
         let script = format!("ping -c 1 -W 1 {address} >/dev/null && echo yes || echo no");
         self.exec(host, &[shell, &[&script]].concat()).trim() == "yes"
@@ -254,7 +258,7 @@ impl Network {
         report.reaches(from, to).expect("a pair that was asked for")
     }
 
-    /// The flows of a switch, by text.
+    /// Returns the flows of a switch, sorted by text.
     pub fn flows(&self, switch: &str) -> Vec<Flow> {
         let listing = self.ofctl(&["-O", "OpenFlow10,OpenFlow13", "dump-flows", switch]);
         let mut flows: Vec<_> =
@@ -263,7 +267,7 @@ impl Network {
         flows
     }
 
-    /// The flows' texts alone: what a comparison of two moments looks at.
+    /// Returns only the texts of the flows, for comparisons.
     pub fn flow_texts(&self, switch: &str) -> Vec<String> {
         self.flows(switch).into_iter().map(|flow| flow.text).collect()
     }
@@ -272,7 +276,7 @@ impl Network {
         self.open_vswitch().ofctl(arguments).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// Runs a program at a host or a switch, which must succeed; what it printed.
+    /// Runs a program at a host or a switch. The program must succeed. Returns its output.
     pub fn exec(&self, node: &str, words: &[&str]) -> String {
         let output = self.lab.exec(node, words).unwrap_or_else(|error| panic!("{error}"));
         let stderr = String::from_utf8_lossy(&output.stderr);
@@ -280,12 +284,12 @@ impl Network {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// Lets a host have IPv6, which labs have not of their own accord.
+    /// Enables IPv6 on a host. Labs disable IPv6 by default.
     pub fn enable_ipv6(&self, host: &str) {
         self.exec(host, &["sh", "-c", "echo 0 >/proc/sys/net/ipv6/conf/eth0/disable_ipv6"]);
     }
 
-    /// Lets the first table of a switch hold so many entries at most; more are refused.
+    /// Limits the entries of a switch's first table. The switch refuses more entries. `None` removes the limit.
     pub fn limit_first_table(&self, switch: &str, limit: Option<u32>) {
         let cleared = ["clear", "bridge", switch, "flow_tables"].map(str::to_owned).to_vec();
         let arguments = limit.map_or(cleared, |limit| {
@@ -297,7 +301,7 @@ impl Network {
         self.open_vswitch().vsctl(arguments).unwrap_or_else(|error| panic!("{error}"));
     }
 
-    /// Takes a host's port down or up at the switch.
+    /// Sets a port of a switch down or up.
     pub fn set_port(&self, switch: &str, interface: &str, state: &str) {
         let output =
             self.lab.exec(switch, &["ip", "link", "set", interface, state]).expect("run ip");

@@ -16,7 +16,7 @@ impl Pki {
         pki
     }
 
-    /// A key and a certificate of `name`; `class` is "switch" or "controller".
+    /// Makes a key and a certificate of `name`; `class` is "switch" or "controller".
     pub fn sign(&self, name: &str, class: &str) {
         self.run(&["req+sign", name, class]);
     }
@@ -29,7 +29,7 @@ impl Pki {
         self.folder.path().join(format!("{name}-cert.pem"))
     }
 
-    /// What signs certificates of that class, for those that meet them.
+    /// The certificate of the authority for this class, for peers that check its certificates.
     pub fn ca(&self, class: &str) -> PathBuf {
         self.folder.path().join(format!("{class}ca/cacert.pem"))
     }

@@ -11,7 +11,7 @@ use nix::unistd::Pid;
 
 use super::PATIENCE;
 
-/// How long a process that a test is done with may take to end by itself.
+/// How long a process may take to end by itself after its test.
 const TERM_TIME: Duration = Duration::from_secs(3);
 
 pub struct Program {
@@ -22,8 +22,8 @@ pub struct Program {
     pub stderr: Lines,
 }
 
-/// What goes before a program and its arguments: the kernel then ends it even when the test itself is killed, whose
-/// Drop would not run.
+/// The words before a program and its arguments. The kernel then ends the program also when the test is killed and does
+/// not run `drop`.
 pub const GUARDED: [&str; 4] = ["setpriv", "--pdeathsig", "KILL", "--"];
 
 impl Program {
@@ -63,7 +63,7 @@ impl Program {
         kill(pid, signal).unwrap_or_else(|error| panic!("{}: {signal}: {error}", self.name));
     }
 
-    /// SIGKILL: nothing that the process would do at its end is done.
+    /// Sends SIGKILL: the process cannot clean up.
     pub fn kill(&mut self) {
         if self.is_running() {
             self.signal(Signal::SIGKILL);
@@ -71,7 +71,7 @@ impl Program {
         }
     }
 
-    /// SIGTERM, and the exit code. `None` if it had to be killed.
+    /// Sends SIGTERM, and returns the exit code: `None` if the process had to be killed.
     pub fn terminate(&mut self) -> Option<i32> {
         self.terminate_within(PATIENCE)
     }
@@ -83,7 +83,7 @@ impl Program {
         self.wait(at_most)
     }
 
-    /// The exit code once it ends by itself. `None` if it had to be killed.
+    /// Waits until the process ends by itself, and returns the exit code: `None` if the process had to be killed.
     pub fn wait(&mut self, at_most: Duration) -> Option<i32> {
         let deadline = Instant::now() + at_most;
         while Instant::now() < deadline {
@@ -109,7 +109,7 @@ impl Drop for Program {
     }
 }
 
-/// The lines that a process has written so far; a reader can wait for one that is still to come.
+/// The lines that a process has written so far. A reader can wait for a later line.
 #[derive(Clone)]
 pub struct Lines {
     shared: Arc<(Mutex<Gathered>, Condvar)>,
@@ -145,7 +145,7 @@ impl Lines {
         self.shared.0.lock().expect("lines").lines.len()
     }
 
-    /// All that was written, once the process has closed the stream.
+    /// Returns the whole output, after the process has closed the stream.
     pub fn to_end(&self) -> String {
         let (gathered, arrived) = &*self.shared;
         let mut gathered = gathered.lock().expect("lines");
@@ -160,7 +160,7 @@ impl Lines {
         all[all.len().saturating_sub(count)..].join("\n")
     }
 
-    /// The first line at or after index `from` in which `find` finds something, waiting for it at most so long.
+    /// Returns the first result of `find` in the lines from index `from` on. Waits for this line at most for `at_most`.
     pub fn wait_for<T>(
         &self,
         from: usize,

@@ -1,11 +1,11 @@
-//! Skipping, by name and loudly: the one convention of CONTRIBUTING.md.
+//! Skips tests with a printed reason, by the rule of CONTRIBUTING.md.
 
 use std::env;
 
 use super::app::python;
 use super::{faucet, repository};
 
-/// What a scenario stands on.
+/// A requirement of a test.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Needs {
     /// os-ken in `.venv`.
@@ -20,7 +20,7 @@ pub enum Needs {
     Program(&'static str),
 }
 
-/// Whether `test` must be skipped here; says so if it must. Under `CI=true` that is a failure.
+/// Whether `test` must be skipped here, with a printed reason. Under `CI=true` a missing requirement is a failure.
 pub fn skip(test: &str, needs: &[Needs]) -> bool {
     let missing: Vec<_> = needs.iter().flat_map(missing).collect();
     if missing.is_empty() {
@@ -57,7 +57,7 @@ fn missing(need: &Needs) -> Vec<String> {
     }
 }
 
-/// Leaves the test if it cannot run here.
+/// Returns from the test if a requirement is missing.
 macro_rules! needs {
     ($test:ident: $($need:expr),+ $(,)?) => {
         if $crate::support::requirements::skip(stringify!($test), &[$($need),+]) {

@@ -1,8 +1,8 @@
-//! Peers on strings: an OpenFlow 1.0 switch and a controller that do only what the scenario makes them do.
+//! Scripted peers: an OpenFlow 1.0 switch and a controller that do only what the test makes them do.
 //!
-//! They write and read bytes by themselves and share no code with Weir, so that a mistake in Weir's codec cannot hide
-//! in both ends. A thread per connection reads what comes, answers the housekeeping (HELLO, ECHO, FEATURES, ...) and
-//! keeps every message for the scenario to ask for. What a scripted peer must not answer yet, the scenario holds back.
+//! The peers write and read bytes by themselves and share no code with Weir, so that a mistake in Weir's codec cannot
+//! hide in both ends. A thread per connection reads messages, answers standard requests (HELLO, ECHO, FEATURES, ...),
+//! and keeps every message for the test. A test can hold back the answers to a type of message.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -70,7 +70,7 @@ impl Message {
     }
 }
 
-/// A connection that is read all the time.
+/// A connection whose messages are read all the time.
 #[derive(Clone)]
 pub struct Peer {
     stream: Arc<TcpStream>,
@@ -80,7 +80,7 @@ pub struct Peer {
 #[derive(Default)]
 struct Inbox {
     messages: Vec<Message>,
-    /// Messages before this one were asked for already.
+    /// The index of the first unread message.
     read: usize,
     held: BTreeSet<u8>,
     deaf: bool,
@@ -122,22 +122,22 @@ impl Peer {
         self.send_bytes(&message.bytes());
     }
 
-    /// A connection that was closed in the meantime is no failure here: who cares asks [`Peer::is_closed`].
+    /// Sends bytes. A closed connection is no failure here, because a test can ask [`Peer::is_closed`].
     pub fn send_bytes(&self, bytes: &[u8]) {
         let _ = (&*self.stream).write_all(bytes);
     }
 
-    /// From now on messages of that type are kept but not answered.
+    /// From now on the peer keeps messages of this type, and does not answer them.
     pub fn hold(&self, kind: u8) {
         self.shared.0.lock().expect("inbox").held.insert(kind);
     }
 
-    /// From now on nothing more is read, until the connection is closed: its buffers fill.
+    /// From now on the peer reads nothing until the connection is closed, so the buffers of the connection fill.
     pub fn stop_reading(&self) {
         self.shared.0.lock().expect("inbox").deaf = true;
     }
 
-    /// The next message of that type, which must come; those before it count as read.
+    /// Waits for the next message of this type. Earlier messages count as read.
     pub fn expect(&self, kind: u8) -> Message {
         self.expect_where(kind, |_| true)
     }
@@ -146,12 +146,12 @@ impl Peer {
         self.expect_where(kind, |message| message.xid == xid)
     }
 
-    /// Whether that reply comes before the connection ends.
+    /// Whether this reply arrives before the connection ends.
     pub fn hears_reply(&self, kind: u8, xid: u32) -> bool {
         self.find(PATIENCE, |message| message.kind == kind && message.xid == xid).is_some()
     }
 
-    /// Whether that reply has come by now.
+    /// Whether this reply has arrived. The function does not wait.
     pub fn has_reply(&self, kind: u8, xid: u32) -> bool {
         self.find(Duration::ZERO, |message| message.kind == kind && message.xid == xid).is_some()
     }
@@ -161,17 +161,17 @@ impl Peer {
         found.unwrap_or_else(|| panic!("no message of type {kind}; got {:?}", self.kinds()))
     }
 
-    /// The next message of that type, if one comes within that time.
+    /// Returns the next message of this type, if a message arrives within this time.
     pub fn poll(&self, kind: u8, at_most: Duration) -> Option<Message> {
         self.find(at_most, |message| message.kind == kind)
     }
 
-    /// Whether no message of that type arrives for so long.
+    /// Whether no message of this type arrives within this time.
     pub fn hears_no(&self, kind: u8, for_so_long: Duration) -> bool {
         self.poll(kind, for_so_long).is_none()
     }
 
-    /// Whether the other side closes the connection, waiting for it.
+    /// Waits for the other side to close the connection. Returns whether the connection is closed.
     pub fn is_closed(&self) -> bool {
         let deadline = Instant::now() + PATIENCE;
         let (inbox, arrived) = &*self.shared;
@@ -183,7 +183,7 @@ impl Peer {
         true
     }
 
-    /// Whether the connection still works: an ECHO goes there and back.
+    /// Whether the connection still works: an ECHO_REQUEST gets an ECHO_REPLY.
     pub fn answers_echo(&self, xid: u32) -> bool {
         self.send(&Message::new(ECHO_REQUEST, xid, b"still there?"));
         self.find(PATIENCE, |message| message.kind == ECHO_REPLY && message.xid == xid).is_some()
@@ -195,7 +195,7 @@ impl Peer {
         self.shared.1.notify_all();
     }
 
-    /// How many messages of that type came so far.
+    /// Returns the number of messages of this type so far.
     pub fn count(&self, kind: u8) -> usize {
         self.shared
             .0
@@ -230,7 +230,7 @@ impl Peer {
     }
 }
 
-/// A switch with the given ports that dials Weir and answers what a switch must answer.
+/// A switch with these ports that dials Weir, and answers the requests that every switch must answer.
 pub struct Switch {
     pub peer: Peer,
 }
@@ -242,7 +242,7 @@ impl Switch {
         Switch { peer }
     }
 
-    /// The same that never answers messages of this type.
+    /// [`Switch::connect`] of a switch that never answers messages of this type.
     pub fn holding(address: SocketAddr, dpid: u64, ports: &'static [u16], kind: u8) -> Switch {
         let peer = Switch::peer(address, dpid, ports);
         peer.hold(kind);
@@ -255,7 +255,7 @@ impl Switch {
         Peer::new(stream, Box::new(move |message| switch_answer(message, dpid, ports)))
     }
 
-    /// A frame that missed the table arrives at a port; the switch keeps no copy.
+    /// Sends a PACKET_IN for a frame that missed the table. The switch keeps no copy of the frame.
     pub fn packet_in(&self, in_port: u16, frame: &[u8]) {
         let mut body = NO_BUFFER.to_be_bytes().to_vec();
         body.extend(u16::try_from(frame.len()).expect("a frame").to_be_bytes());
@@ -305,12 +305,12 @@ impl Controller {
         controller
     }
 
-    /// As a tenant's `controllers` name it.
+    /// The address, as in a tenant's `controllers`.
     pub fn name(&self) -> String {
         format!("tcp:{}", self.address)
     }
 
-    /// The connection for the `nth` switch that came, from 0; the FEATURES are exchanged.
+    /// Returns the connection for the `nth` switch, from 0, after the exchange of FEATURES.
     pub fn switch(&self, nth: usize) -> Peer {
         let peer = self.connection(nth);
         peer.send(&Message::new(FEATURES_REQUEST, 0xfea, &[]));
@@ -318,7 +318,7 @@ impl Controller {
         peer
     }
 
-    /// The same without a word said beyond HELLO.
+    /// Returns the `nth` connection, from 0. The controller has sent only HELLO.
     pub fn connection(&self, nth: usize) -> Peer {
         let deadline = Instant::now() + PATIENCE;
         let (all, arrived) = &*self.connections;
@@ -333,7 +333,7 @@ impl Controller {
         }
     }
 
-    /// How often Weir connected so far.
+    /// Returns how often Weir has connected so far.
     pub fn connections(&self) -> usize {
         self.connections.0.lock().expect("connections").len()
     }
@@ -344,13 +344,13 @@ impl Drop for Controller {
         for peer in self.connections.0.lock().expect("connections").iter() {
             peer.close();
         }
-        // The accepting thread looks at this only when somebody comes.
+        // The accepting thread reads `ended` only after the next connection.
         self.ended.store(true, Ordering::Release);
         let _ = TcpStream::connect_timeout(&self.address, Duration::from_secs(1));
     }
 }
 
-/// `None` when the connection is over.
+/// Returns `None` when the connection has ended.
 pub fn read_message(mut stream: &TcpStream) -> Option<Message> {
     let mut header = [0; HEADER];
     stream.read_exact(&mut header).ok()?;
@@ -380,7 +380,8 @@ fn controller_answer(request: &Message) -> Option<Message> {
     (request.kind == ECHO_REQUEST).then(|| Message::new(ECHO_REPLY, request.xid, &request.body))
 }
 
-/// OpenFlow 1.0 section 5.3.1: one table, all actions, statistics of flows, tables and ports.
+/// The body of a FEATURES_REPLY (OpenFlow 1.0 section 5.3.1): one table, all actions, statistics of flows, tables and
+/// ports.
 fn features(dpid: u64, ports: &[u16]) -> Vec<u8> {
     let mut body = dpid.to_be_bytes().to_vec();
     body.extend(256u32.to_be_bytes());
@@ -398,7 +399,7 @@ fn features(dpid: u64, ports: &[u16]) -> Vec<u8> {
     body
 }
 
-/// OpenFlow 1.0 section 5.3.5: an answer with nothing in it, of the right shape.
+/// The body of a STATS_REPLY (OpenFlow 1.0 section 5.3.5): empty statistics of the right length.
 fn statistics(kind: u16) -> Vec<u8> {
     const DESCRIPTION: u16 = 0;
     const AGGREGATE: u16 = 2;
@@ -413,7 +414,7 @@ fn statistics(kind: u16) -> Vec<u8> {
     body
 }
 
-/// The body of a FLOW_MOD that adds `in_port` → `out_port`, nothing else matched.
+/// The body of a FLOW_MOD that adds an entry from `in_port` to `out_port`, without other match fields.
 pub fn add_flow(in_port: u16, out_port: u16, priority: u16, cookie: u64) -> Vec<u8> {
     const ALL_BUT_IN_PORT: u32 = 0x003f_fffe;
     let mut body = ALL_BUT_IN_PORT.to_be_bytes().to_vec();
@@ -445,7 +446,7 @@ fn output(port: u16) -> [u8; 8] {
     [0, 0, 0, 8, high, low, 0xff, 0xff]
 }
 
-/// A UDP datagram of 60 bytes, checksums left out: nobody here looks at them.
+/// A UDP frame of 60 bytes without checksums, which no test reads.
 pub fn frame(source: Ipv4Addr, destination: Ipv4Addr) -> Vec<u8> {
     let mut frame = vec![0x02, 0, 0, 0, 0, 2, 0x02, 0, 0, 0, 0, 1, 0x08, 0x00];
     frame.extend([0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17, 0, 0]);

@@ -1,4 +1,4 @@
-//! `weir serve` as an operator starts it: a configuration file, a state folder, signals.
+//! `weir serve` as an operator starts it: with a configuration file, a state folder and signals.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::Command;
@@ -10,7 +10,7 @@ use super::folder::Folder;
 use super::program::Program;
 use super::{PATIENCE, eventually, free_port, http, repository};
 
-/// os-ken takes a second or two to start, and the scenarios do not wait for the tenth attempt to reach it.
+/// os-ken takes a second or two to start, and a long back-off would make the tests wait for the next attempt.
 pub const SHORT_BACK_OFF: &str = "[reconnect]\nmax = \"500ms\"\n";
 
 pub struct Weir {
@@ -21,19 +21,20 @@ pub struct Weir {
 }
 
 impl Weir {
-    /// Serves `tenants` (everything of the configuration but `[listen]`) to switches that dial loopback.
+    /// Serves `tenants` (the configuration without `[listen]`) to switches that dial loopback.
     pub fn serve(tenants: &str) -> Weir {
         Weir::serve_on(IpAddr::V4(Ipv4Addr::LOCALHOST), tenants)
     }
 
-    /// Serves `tenants` to switches that dial `host`, and returns once it does.
+    /// Serves `tenants` to switches that dial `host`, and returns when Weir serves.
     pub fn serve_on(host: IpAddr, tenants: &str) -> Weir {
         let openflow = SocketAddr::new(host, free_port());
         let api = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()));
         Weir::start(Folder::new(), openflow, api, tenants)
     }
 
-    /// Where everything is known already: TLS material in the folder, a switch that has the address.
+    /// Starts Weir with a given folder and given addresses: the folder may have TLS files, and a switch may have the
+    /// address already.
     pub fn start(folder: Folder, openflow: SocketAddr, api: SocketAddr, tenants: &str) -> Weir {
         fs::create_dir_all(folder.path().join("state")).expect("a state folder");
         fs::write(folder.path().join("weir.toml"), with_listen(openflow, api, tenants))
@@ -44,12 +45,12 @@ impl Weir {
         weir
     }
 
-    /// Serves `tenants` as a process that may have so many file descriptors.
+    /// [`Weir::serve`] with a limit of file descriptors.
     pub fn serve_with_descriptors(limit: u32, tenants: &str) -> Weir {
         Weir::serve_within(&format!("ulimit -n {limit}"), tenants)
     }
 
-    /// [`Weir::start`] as a process that may have so many file descriptors.
+    /// [`Weir::start`] with a limit of file descriptors.
     pub fn start_with_descriptors(
         limit: u32,
         folder: Folder,
@@ -60,7 +61,7 @@ impl Weir {
         Weir::start_within(&format!("ulimit -n {limit}"), folder, openflow, api, tenants)
     }
 
-    /// Serves `tenants` as a process with these limits, which a shell sets.
+    /// [`Weir::serve`] with these limits, which a shell sets.
     pub fn serve_within(limits: &str, tenants: &str) -> Weir {
         let openflow = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()));
         let api = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()));
@@ -99,7 +100,7 @@ impl Weir {
         });
     }
 
-    /// kill -9; [`Weir::restart`] is a new process on the same state.
+    /// Kills Weir by kill -9; [`Weir::restart`] starts a new process on the same state.
     pub fn crash(&mut self) {
         self.process.kill();
     }
@@ -108,13 +109,13 @@ impl Weir {
         self.restart_on("state", &[]);
     }
 
-    /// The same on the state of that name in the folder, with more options.
+    /// Starts a new process on the state of this name in the folder, with more options.
     pub fn restart_on(&mut self, state: &str, more: &[&str]) {
         self.process = spawn(&self.folder, state, more);
         self.wait_until_healthy();
     }
 
-    /// A new process on a new state folder, which is filled from a backup.
+    /// Starts a new process on a new state folder, which is filled from a backup.
     pub fn restart_from(&mut self, backup: &str) {
         let (config, state) = (self.folder.join("weir.toml"), self.folder.join("state"));
         fs::rename(&state, self.folder.join("lost")).expect("the state folder is lost");
@@ -123,7 +124,7 @@ impl Weir {
         self.wait_until_healthy();
     }
 
-    /// SIGTERM; the exit code.
+    /// Sends SIGTERM. Returns the exit code.
     pub fn terminate(&mut self) -> Option<i32> {
         self.process.terminate()
     }
@@ -140,12 +141,12 @@ impl Weir {
         self.process.signal(Signal::SIGHUP);
     }
 
-    /// How many lines the log has; a start for [`Weir::expect_log`].
+    /// Returns the number of lines in the log, as a start for [`Weir::expect_log`].
     pub fn log_mark(&self) -> usize {
         self.process.stderr.len()
     }
 
-    /// A log line after `mark` that contains all `words`, which must come.
+    /// Waits for a log line after `mark` that contains all `words`.
     pub fn expect_log(&self, mark: usize, words: &[&str]) -> String {
         let has_all =
             |line: &str| words.iter().all(|word| line.contains(word)).then(|| line.to_owned());
@@ -176,13 +177,13 @@ impl Weir {
         });
     }
 
-    /// How many file descriptors are open.
+    /// Returns the number of open file descriptors.
     pub fn descriptors(&self) -> usize {
         let folder = format!("/proc/{}/fd", self.process.pid());
         fs::read_dir(folder).expect("a running weir").count()
     }
 
-    /// Resident memory in bytes.
+    /// Returns the resident memory in bytes.
     pub fn memory(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.process.pid()))
             .expect("a running weir");
@@ -191,7 +192,7 @@ impl Weir {
     }
 }
 
-/// The program under test: cargo's, or another build that `WEIR_TEST_PROGRAM` names.
+/// The program under test: the program that cargo has built, or another program that `WEIR_TEST_PROGRAM` names.
 pub fn program() -> String {
     let other = env::var("WEIR_TEST_PROGRAM").ok().map(|it| repository().join(it));
     other.map_or_else(|| env!("CARGO_BIN_EXE_weir").to_owned(), |it| it.display().to_string())
@@ -204,7 +205,7 @@ fn spawn(folder: &Folder, state: &str, more: &[&str]) -> Program {
 }
 
 fn with_listen(openflow: SocketAddr, api: SocketAddr, tenants: &str) -> String {
-    // A test that brings its own [listen] knows why.
+    // Some tests have their own `[listen]`.
     if tenants.contains("[listen]") {
         return tenants.to_owned();
     }
@@ -213,7 +214,7 @@ fn with_listen(openflow: SocketAddr, api: SocketAddr, tenants: &str) -> String {
     )
 }
 
-/// How `weir` with these arguments ended: the exit code, stdout and stderr.
+/// Runs `weir` with these arguments. Returns the exit code, stdout and stderr.
 pub fn run(arguments: &[&str]) -> (Option<i32>, String, String) {
     let mut process = Program::start("weir", &program(), arguments);
     let code = process.wait(PATIENCE);
