@@ -1,4 +1,4 @@
-//! Tests of PORT_MOD in tenants' networks. Packets are handled as on a switch of the tenant's own, and other tenants
+//! Tests of PORT_MOD in tenants' networks. Weir handles packets as a switch of the tenant's own does, and other tenants
 //! notice no change.
 
 use crate::support::networks::two_networks;
@@ -22,19 +22,19 @@ fn bits(version: Version) -> Vec<u32> {
 fn set(testbed: &mut Testbed, tenant: usize, switch: u64, port: u32, config: u32) -> Vec<String> {
     let mask = if testbed.version(switch) == Version::V1_0 { 0x7d } else { 0x65 };
     let words = format!("port_mod port={port} config={config} mask={mask}");
-    // The controller that asks is not notified about its own change.
+    // A controller gets no PORT_STATUS for its own PORT_MOD.
     assert_eq!(testbed.say_beside(tenant, switch, &words), Vec::<String>::new(), "{words}");
     testbed.say(tenant, switch, &words)
 }
 
-/// Sends the same request to the testbed and to the switch beside it.
+/// Sends the same request to the testbed and to the reference switch of the tenant.
 fn both_say(testbed: &mut Testbed, tenant: usize, switch: u64, words: &str) {
     assert_eq!(testbed.say(tenant, switch, words), Vec::<String>::new(), "{words}");
     assert_eq!(testbed.say_beside(tenant, switch, words), Vec::<String>::new(), "{words}");
 }
 
-/// A packet from each edge port of both tenants. The result is the same on the testbed and beside it. Gives the blue
-/// tenant's result.
+/// Sends a packet from each edge port of both tenants. The result is the same on the testbed and on the reference
+/// networks. Gives the blue tenant's result.
 fn all_same(testbed: &mut Testbed, context: &str) -> Vec<Seen> {
     let mut blue = Vec::new();
     for (tenant, plan) in two_networks().iter().enumerate() {
@@ -49,7 +49,8 @@ fn all_same(testbed: &mut Testbed, context: &str) -> Vec<Seen> {
     blue
 }
 
-/// The entries of the tenants' switches: forward along their links and notify their controllers, or only notify.
+/// Adds entries on the tenants' switches. With `forward` the entries send packets along the links, and red's entries
+/// also send PACKET_INs. Without `forward` each packet causes a PACKET_IN.
 fn rules(testbed: &mut Testbed, version: Version, forward: bool) {
     let floods = "prio=5 actions=flood,controller";
     for switch in [1, 2, 3] {
@@ -61,7 +62,7 @@ fn rules(testbed: &mut Testbed, version: Version, forward: bool) {
         }
     }
     for (switch, from, to) in [
-        // Ports 10 and 11 of the first switch stand on one physical port.
+        // Ports 10 and 11 of the first switch are on one physical port.
         (1, 1, "output:10,output:11"),
         (1, 10, "output:11,output:1"),
         (1, 11, "all"),
@@ -86,7 +87,8 @@ fn port_mod_acts_as_on_a_switch_of_the_tenants_own() {
         for forward in [true, false] {
             for bits in bits(version) {
                 if forward && bits & NO_PACKET_IN != 0 {
-                    // The switch beside keeps back also what an entry sends; the specification speaks of misses.
+                    // With OFPPC_NO_PACKET_IN the reference switch drops also PACKET_INs of entries. The specification
+                    // names only PACKET_INs of misses.
                     continue;
                 }
                 let mut testbed = Testbed::new(version, two_networks());
@@ -129,8 +131,8 @@ fn a_packet_out_does_not_leave_by_a_port_that_is_down_or_does_not_forward() {
 
 #[test]
 fn port_mod_with_invalid_or_unsupported_values_is_refused() {
-    // Port 11 is blue's. Weir refuses the bit NO_RECV_STP, because it cannot drop spanning-tree frames alone; OpenFlow 1.3
-    // has no such bit. Bits of the configuration outside the mask may have any value.
+    // Port 11 is blue's. Weir refuses the bit NO_RECV_STP, because Weir cannot drop spanning-tree frames alone;
+    // OpenFlow 1.3 has no such bit. Bits of the configuration outside the mask may have any value.
     both_versions(two_networks()).play(
         "
         note
@@ -155,8 +157,7 @@ fn port_mod_with_invalid_or_unsupported_values_is_refused() {
     );
 }
 
-/// Spanning-tree frames are treated like other frames. A port that does not receive accepts none, and has no bit for
-/// these frames.
+/// A port with NO_RECV or PORT_DOWN drops spanning-tree frames and other frames. Weir refuses the bit NO_RECV_STP.
 #[test]
 fn spanning_tree_frames_are_treated_like_other_frames() {
     let mut testbed = Testbed::new(Version::V1_0, two_networks());
@@ -174,7 +175,7 @@ fn spanning_tree_frames_are_treated_like_other_frames() {
             assert_eq!((seen.delivered, seen.received), (delivered, Vec::new()), "{bits:#x}");
         }
     }
-    // And as misses.
+    // A spanning-tree frame that matches no entry causes no PACKET_IN.
     testbed.say(0, 1, "flow delete match=");
     testbed.say(0, 1, &format!("port_mod port=1 config={NO_RECV} mask=0x7d"));
     assert_eq!(testbed.send(0, 1, 1, &spanning_tree).received, []);
@@ -186,7 +187,8 @@ fn spanning_tree_frames_are_treated_like_other_frames() {
 
 #[test]
 fn fast_failover_groups_skip_ports_that_port_mod_sets_down() {
-    // A group that is written again counts from zero; but each count stands at its bucket.
+    // Each PORT_MOD makes Weir write the group again, so the counters begin at zero. Each count is reported at its own
+    // bucket.
     Testbed::new(Version::V1_3, two_networks()).play(
         "
         blue@2> group add id=1 type=ff buckets=11@output:11|10@output:10
@@ -212,7 +214,8 @@ fn fast_failover_groups_skip_ports_that_port_mod_sets_down() {
 fn unsupported_outputs_are_refused_also_when_the_port_is_down() {
     let mut plans = two_networks();
     plans[0].shared = vec![(1, 4, 7, [2, 0, 0, 0, 0x10, 0])];
-    // On 1.0 a frame with a tag does not pass by a link; on 1.3 a set that goes on sends by no port.
+    // On 1.0 a frame with a VLAN tag cannot cross a link. On 1.3 an action set that continues in a later table cannot
+    // output to a port.
     for bits in [0, PORT_DOWN, NO_FWD] {
         both_versions(plans.clone()).play(&format!(
             "
@@ -288,7 +291,7 @@ fn a_port_configuration_survives_reconnects_and_ends_with_the_port() {
             assert_eq!(world.switch_flows(), flows, "{version:?}");
             check(&mut world, false);
         }
-        // What was lost while nobody looked is put back.
+        // Another program deletes rules on the switch. Weir installs the rules again when the switch connects again.
         world.behind("flow delete match=");
         world.reconnect();
         assert_eq!(world.switch_flows(), flows, "{version:?}");
@@ -300,7 +303,7 @@ fn a_port_configuration_survives_reconnects_and_ends_with_the_port() {
         world.say(violet, 5, "port_mod port=1 config=0 mask=1 mac=02:00:00:00:00:01");
         world.advance(1_000_000_000);
         check(&mut world, true);
-        // The port goes, and comes back as it was made.
+        // Port 2 is removed and added again. Then the configuration of port 2 is the default.
         world.say(violet, 6, "port_mod port=2 config=1 mask=1 mac=02:00:00:00:00:02");
         check(&mut world, false);
         let stored = world.store.len();
@@ -310,7 +313,7 @@ fn a_port_configuration_survives_reconnects_and_ends_with_the_port() {
             red: in_port=1
         ",
         ));
-        // With it goes the entry that names it.
+        // Weir removes the entries that name port 2.
         assert!(world.store.len() < stored, "{version:?}");
         world.set_policy(policy(OWN));
         assert_eq!(world.store.len(), 0, "{version:?}");
@@ -324,7 +327,8 @@ fn port_mod_takes_effect_only_after_the_configuration_is_stored() {
         let mut world = World::new(Setup { store_at_once: false, ..Setup::new(version, OWN) });
         let violet = world.connect("violet");
         let fresh = world.switch_flows();
-        // One that the switch has to hear of, and one that it has not.
+        // PORT_DOWN needs other rules on the switch. The second PORT_MOD replaces PORT_DOWN by NO_PACKET_IN, which
+        // needs the same rules as the default configuration.
         for (bit, entries) in [(1, true), (0x40, false)] {
             let words = format!("port_mod port=1 config={bit} mask=0x7d mac=02:00:00:00:00:01");
             world.south.clear();
@@ -342,7 +346,7 @@ fn port_mod_takes_effect_only_after_the_configuration_is_stored() {
     }
 }
 
-/// Weir has one rule for each host behind a shared port, and replaces all these rules.
+/// Weir has one rule for each host at a shared port. A PORT_MOD replaces all these rules.
 #[test]
 fn port_mod_of_a_shared_port_applies_to_each_host_of_the_tenant() {
     const HOSTS: u8 = 30;

@@ -1,5 +1,5 @@
-//! Properties with random tenants, rules, packets and bytes. Packets meet only rules of their owner, and malformed
-//! messages do no harm to other tenants.
+//! Tests with random tenants, rules, packets and bytes. Packets match only rules of their owner, and malformed messages
+//! do no harm to other tenants.
 
 use crate::support::*;
 use flowspace::{Field, Key};
@@ -9,7 +9,7 @@ use proptest::collection::vec;
 use proptest::option::weighted;
 use proptest::prelude::*;
 
-/// Few addresses and ports, so that flowspace, rules and packets overlap.
+/// The text has few addresses and ports, so that flowspace, rules and packets overlap.
 fn match_text() -> impl Strategy<Value = String> {
     let port = weighted(0.4, 1..4u8);
     let source = weighted(0.7, (0..4u8, 30..33u8));
@@ -56,7 +56,7 @@ fn policy_text() -> impl Strategy<Value = String> {
     })
 }
 
-/// `(tenant, rule)`; the tenant is taken modulo their number.
+/// `(tenant, rule)`. The tests take the tenant's number modulo the number of tenants.
 fn rules() -> impl Strategy<Value = Vec<(usize, String)>> {
     let rule = (
         match_text(),
@@ -75,7 +75,7 @@ fn rules() -> impl Strategy<Value = Vec<(usize, String)>> {
     )
 }
 
-/// The owner of a packet, by the definition.
+/// The owner of a packet by definition: the tenant whose matching writable flowspace entry has the highest priority.
 fn owner(policy: &Policy, key: &Key) -> Option<TenantId> {
     let entries = policy.tenants.iter().flat_map(|t| t.flowspace.iter().map(move |e| (t.id, e)));
     let mut entries: Vec<_> = entries.filter(|(_, e)| e.permission == Permission::Write).collect();
@@ -83,7 +83,7 @@ fn owner(policy: &Policy, key: &Key) -> Option<TenantId> {
     entries.into_iter().find(|(_, entry)| entry.match_.matches(key)).map(|(id, _)| id)
 }
 
-/// Whether some port of the switch would make this packet the tenant's.
+/// Whether the packet belongs to the tenant at some port of the switch.
 fn inside(policy: &Policy, tenant: TenantId, frame: &[u8]) -> bool {
     (1..5).any(|port| owner(policy, &Key::extract(port, frame)) == Some(tenant))
 }
@@ -170,7 +170,7 @@ proptest! {
     }
 }
 
-/// Valid messages, before a test spoils them.
+/// Valid requests. The tests change the bytes of these requests.
 const REQUESTS: &[&str] = &[
     "hello",
     "echo data=abc",
@@ -215,7 +215,8 @@ const REQUESTS_V13: &[&str] = &[
     "stats table_features",
 ];
 
-/// The changes of a valid message: places (modulo its length) and new bytes. Then the message may be cut or extended.
+/// The index of a valid message, the places and the new values of its changed bytes, and the change of its length.
+/// Places and indices are modulo the length.
 type Spoil = (prop::sample::Index, Vec<(prop::sample::Index, u8)>, i8);
 
 fn spoils() -> impl Strategy<Value = Vec<Spoil>> {
@@ -238,7 +239,7 @@ fn spoil(mut message: Vec<u8>, changes: &[(prop::sample::Index, u8)], growth: i8
         let at = at.index(message.len());
         message[at] = *byte;
     }
-    // A driver hands over whole messages.
+    // The header has the real length of the message, because a driver hands over only whole messages.
     let length = (message.len() as u16).to_be_bytes();
     message[2..4].copy_from_slice(&length);
     message
@@ -286,7 +287,7 @@ fn no_request_touches_a_neighbour(version: Version, spoils: &[Spoil]) -> Result<
     Ok(())
 }
 
-/// Messages of a switch, as the emulated switch writes them.
+/// The messages that the emulated switch sends.
 fn answers(version: Version) -> Vec<Vec<u8>> {
     let mut world = World::new(Setup { configure: |_| {}, ..Setup::new(version, TWO) });
     let red = world.connect("red");

@@ -23,7 +23,7 @@ const BY_ADDRESS: &str = "
     red: ip,nw_src=10.1.0.0/16
     blue: ip,nw_src=10.2.0.0/16
 ";
-/// Networks on switches of OpenFlow 1.3, and on a last switch of OpenFlow 1.0.
+/// The first two switches speak OpenFlow 1.3, and the third switch speaks OpenFlow 1.0.
 const MIXED: [V; 3] = [V::V1_3, V::V1_3, V::V1_0];
 const RED: usize = 0;
 const BLUE: usize = 1;
@@ -32,7 +32,7 @@ const PACKET: &str = "data=10.0.0.1>10.0.0.2";
 /// The check that refused, and its text.
 type CheckAndText = (Reason, String);
 
-/// Red sends all these requests, and the last is refused.
+/// Red sends all these requests. Gives the last refusal, and fails if a request before the last one is refused.
 fn red_says(mut world: World, requests: &[&str]) -> CheckAndText {
     let red = world.connect("red");
     for (at, words) in requests.iter().enumerate() {
@@ -54,12 +54,12 @@ fn check_and_text(refusal: &Refusal, version: Version) -> CheckAndText {
     (refusal.check(), refusal.reason(version))
 }
 
-/// The same on a switch with this policy.
+/// Red sends these requests to a switch with this policy. Gives the last refusal.
 fn slice(version: Version, policy: &str, requests: &[&str]) -> CheckAndText {
     red_says(World::new(Setup::new(version, policy)), requests)
 }
 
-/// The same in a tenant's network, on the first switch.
+/// A tenant sends these requests to the first switch of its network. Gives the refusal of the last request.
 fn network(mut testbed: Testbed, tenant: usize, requests: &[&str]) -> CheckAndText {
     let Some((refused, before)) = requests.split_last() else { panic!("no request") };
     for words in before {
@@ -76,7 +76,8 @@ fn of_two(version: Version, requests: &[&str]) -> CheckAndText {
     network(Testbed::new(version, two_networks()), RED, requests)
 }
 
-/// In a network with edge ports that other tenants share.
+/// Red sends these requests in a network with edge ports that another tenant shares. Gives the refusal of the last
+/// request.
 fn of_shared(version: Version, requests: &[&str]) -> CheckAndText {
     let plans = vec![shared_ports::plan(RED), shared_ports::plan(BLUE)];
     network(Testbed::new(version, plans), RED, requests)
@@ -287,7 +288,8 @@ fn refused_for(reason: Reason) -> CheckAndText {
     }
 }
 
-/// A driver that asks the core whether to read brings no more than may wait. This driver does not ask.
+/// A driver that asks the core before it reads hands over only requests that have room in the backlog. This driver does
+/// not ask.
 fn backlog() -> CheckAndText {
     let settings = Settings { tenant_backlog: 2, ..Settings::default() };
     let mut world = World::new(Setup { settings, ..Setup::new(V::V1_3, BY_PORT) });
@@ -301,7 +303,7 @@ fn backlog() -> CheckAndText {
     last(&world)
 }
 
-/// One member of a big switch has returned and reports its state, and the others are lost.
+/// One member of a big switch has connected again and reports its state. The other members are disconnected.
 fn no_member() -> CheckAndText {
     let mut testbed = big_switches::testbed(V::V1_3);
     testbed.lose(RED, 1, 2);
@@ -312,7 +314,7 @@ fn no_member() -> CheckAndText {
     network(testbed, RED, &[&format!("out in_port=controller actions=output:1 {PACKET}")])
 }
 
-/// A packet of blue's replaces red's packet in the switch's buffer while red's release waits for its turn.
+/// A packet of blue replaces red's packet in the switch's buffer while red's PACKET_OUT waits for its turn.
 fn buffer_reused() -> CheckAndText {
     let policy = BY_ADDRESS.replace("red:", "red packet_out=1/1:");
     let mut world = World::new(Setup { configure: |_| {}, ..Setup::new(V::V1_0, &policy) });
@@ -327,15 +329,15 @@ fn buffer_reused() -> CheckAndText {
     last(&world)
 }
 
-/// A host records a probe of Weir's, and sends it with a VLAN tag.
+/// Red sends a recorded link probe of Weir with a VLAN tag.
 fn weirs_probe() -> CheckAndText {
     let hex: String = probe().iter().map(|byte| format!("{byte:02x}")).collect();
     let tagged = format!("hex:{}81000005{}", &hex[..24], &hex[24..]);
     slice(V::V1_0, "red: any", &[&format!("out actions=strip_vlan,output:2 data={tagged}")])
 }
 
-/// A switch that does not check the groups that a group names accepts the tenant's group, though it has refused the
-/// egress group.
+/// The switch refuses the egress group. The switch accepts the tenant's group, because the switch does not check the
+/// groups that a group names.
 fn no_egress_group() -> CheckAndText {
     let (mut world, red) =
         shared_ports::world_on(shared_ports::map(), |config| config.n_buffers = 0);
@@ -363,7 +365,7 @@ fn xid(message: &[u8]) -> u32 {
     Header::parse(message).unwrap().xid
 }
 
-/// Red has one hundredth of the switch.
+/// Red has one hundredth of the switch, and adds 42 groups or meters.
 fn numbers(add: fn(u32) -> String) -> CheckAndText {
     let mut setup = Setup::new(V::V1_3, BY_ADDRESS);
     let blue = &mut setup.policy.tenants[1];
@@ -383,7 +385,7 @@ fn group_instances() -> CheckAndText {
     };
     let buckets: Vec<String> = links.map(|port| format!("output:{port}")).collect();
     let buckets = buckets.join("|");
-    // Of each type there is room for as many.
+    // The switch has the same room for groups of each type, so half of the groups are of each type.
     let add = |n| {
         let type_ = if n % 2 == 0 { "all" } else { "select" };
         format!("group add id={n} type={type_} buckets={buckets}")
@@ -404,7 +406,6 @@ fn each_refusal_reason_occurs_and_has_its_own_text() {
     assert!(!words.iter().any(|words| words.contains('{')), "{words:#?}");
 }
 
-/// A refusal names its port, table or type.
 #[test]
 fn refusal_texts_name_the_port_table_or_ethernet_type() {
     for (reason, words) in [

@@ -12,8 +12,8 @@ const BATCH: usize = 8;
 /// The number of bytes that the daemon reads from a connection in one turn.
 const READ: usize = 4096;
 
-/// `many` has its entries, the first with a hard timeout of one minute. The switch connects again. Gives the world at
-/// the start of the reconciliation.
+/// `many` has its entries, the first with a hard timeout of one minute. The switch disconnects and connects again.
+/// Gives the world at the start of the reconciliation.
 fn in_the_middle(version: Version) -> World {
     let mut setup = Setup::new(version, BEFORE);
     setup.settings.batch = BATCH;
@@ -67,7 +67,7 @@ fn the_switch_gets_an_echo_reply_in_each_turn_of_reconciliation() {
             assert!(world.south.iter().any(is_answer), "{version:?} turn {turns}");
             assert!(turns < 1_000);
         }
-        // Entries are restored and looked for on the switch; rules are read, looked up and compared.
+        // Weir restores the entries and looks for them on the switch. Weir also reads, looks up and compares the rules.
         assert!(turns as usize > 4 * ENTRIES / BATCH, "{version:?}: {turns}");
         let (kept, installed, removed) = reconciled(&mut world).expect("a reconciliation");
         assert!(kept >= ENTRIES && (installed, removed) == (0, 0), "{version:?}");
@@ -96,7 +96,7 @@ fn a_policy_change_during_reconciliation_is_applied_afterwards() {
         world.turn(READ);
         world.begin_policy(policy("many: ip,nw_src=10.2.0.0/25,nw_dst=10.9.0.0/16"));
         assert!(reconciled(&mut world).is_some());
-        // On 1.3 a table of Weir's own distinguishes slices: a new policy changes no rules of tenants.
+        // On 1.3 one of Weir's own tables distinguishes slices, so a new policy changes no rules of tenants.
         check(&mut world, if version == Version::V1_3 { ENTRIES } else { 128 });
     }
 }

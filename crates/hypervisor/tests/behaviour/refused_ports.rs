@@ -1,5 +1,5 @@
-//! Tests of Weir's own rules that the switch refuses. The ports whose packets need these rules go down, and transit
-//! traffic needs another path.
+//! Tests of Weir's own rules that the switch refuses. A port is down if its packets need a refused rule, and refused
+//! transits need another path.
 
 use crate::support::hairpin::{hairpin_map, map_without_hairpin, policy_on, say};
 use crate::support::shared_ports::big_plan;
@@ -38,7 +38,7 @@ fn up(world: &mut World, seat: Seat) -> Vec<u32> {
     up.map(|port| port.port_no.0).collect()
 }
 
-/// Sets another map. The switch refuses the rules that the faults name.
+/// Sets another map. The switch has these faults while Weir applies the map.
 fn set(world: &mut World, faults: Vec<Fault>, map: fabric::embedding::SwitchMap) {
     world.switch.switch_mut().plant(faults);
     world.set_policy(policy_on(map));
@@ -46,12 +46,11 @@ fn set(world: &mut World, faults: Vec<Fault>, map: fabric::embedding::SwitchMap)
     world.switch.switch_mut().plant(Vec::new());
 }
 
-/// A rule that is refused once is installed at the second try.
+/// The switch refuses one of the first four FLOW_MODs of the new map. Weir sends the rule again, and port 11 is up.
 #[test]
 fn a_rule_of_table_0_that_is_refused_once_is_installed_by_a_retry() {
     let (mut world, blue) = world();
     assert_eq!(up(&mut world, blue), [1, 10]);
-    // Behind what the tenant's entry has to be.
     for nth in 1..5 {
         set(&mut world, vec![Fault::RefuseOnce { nth }], hairpin_map());
         assert_eq!(up(&mut world, blue), [1, 10, 11], "{nth}");
@@ -68,30 +67,30 @@ fn a_port_is_down_when_the_switch_refuses_its_ingress_rule() {
     let refuse = || vec![Fault::RefuseFlowMods { every: 1 }];
     let (mut world, [red, blue]) = empty();
     set(&mut world, refuse(), hairpin_map());
-    // It came up with the map, and is down as one whose link has no way.
+    // Port 11 becomes up with the map, and then becomes down like a port whose link has no path.
     assert_eq!(world.heard(blue), ["PORT_STATUS MODIFY 11", "PORT_STATUS MODIFY 11"]);
     assert_eq!(world.heard(red), [""; 0]);
     assert_eq!(up(&mut world, blue), [1, 10]);
     assert_eq!(up(&mut world, red), [1, 2, 10]);
     assert!(!world.switch_flows().iter().any(|it| it.contains("dl_vlan=2002")));
     assert_eq!(world.core.counters().own_refused, 2);
-    // Nothing leaves by it, and what is to leave by it stands.
+    // Weir accepts an entry that outputs to port 11. No packet leaves by port 11.
     say(&mut world, blue, "flow add prio=5 actions=output:11");
     world.packet(3, &packet("10.0.0.1>10.0.0.2"));
     assert!(world.left.is_empty(), "{:?}", world.left);
 
-    // The same map once more is none that it could help, nor is it tried.
+    // With an equal map Weir does not send the refused rule again.
     world.set_policy(policy_on(hairpin_map()));
     world.advance(1_000_000_000);
     assert_eq!(up(&mut world, blue), [1, 10]);
     assert_eq!(world.core.counters().own_refused, 2);
-    // Another map is.
+    // With another map Weir sends the rule again.
     set(&mut world, Vec::new(), map_without_hairpin());
     set(&mut world, Vec::new(), hairpin_map());
     assert_eq!(up(&mut world, blue), [1, 10, 11]);
     world.packet(3, &packet("10.0.0.1>10.0.0.2"));
     assert_eq!(world.left.len(), 1);
-    // And a new connection.
+    // After a reconnect Weir sends the rule again.
     set(&mut world, Vec::new(), map_without_hairpin());
     set(&mut world, refuse(), hairpin_map());
     assert_eq!(up(&mut world, blue), [1, 10]);
@@ -101,7 +100,8 @@ fn a_port_is_down_when_the_switch_refuses_its_ingress_rule() {
     assert!(world.switch_flows().iter().any(|it| it.contains("dl_vlan=2002")));
 }
 
-/// The refusals of the hypervisor's own rules since the last call, and the ports that are down because of them.
+/// The refusals of the hypervisor's own rules since the last call, and the ports that are down because of these
+/// refusals.
 fn refused(world: &mut World) -> (Vec<String>, Option<Vec<(TenantId, u32)>>) {
     let (mut entries, mut ports) = (Vec::new(), None);
     for event in std::mem::take(&mut world.events) {
@@ -121,7 +121,7 @@ fn refused_rules_and_ports_are_reported() {
     let (mut world, _) = empty();
     let blue = TenantId(2);
     refused(&mut world);
-    // Once is not for good.
+    // Weir reports no rule that the switch refuses only once.
     set(&mut world, vec![Fault::RefuseOnce { nth: 1 }], hairpin_map());
     assert_eq!(refused(&mut world), (vec![], None));
     set(&mut world, Vec::new(), map_without_hairpin());
@@ -135,7 +135,8 @@ fn refused_rules_and_ports_are_reported() {
     set(&mut world, Vec::new(), map_without_hairpin());
     assert_eq!(refused(&mut world), (vec![], Some(vec![])));
 
-    // Of a switch that refuses all rules, a limited number of rules is reported. For refused transit rules no port is down.
+    // The switch refuses all rules of 40 transits. Weir reports 16 of the 80 refusals. No port is down because of
+    // refused transit rules.
     let mut full = map_without_hairpin();
     let hop = |port, tag| Hop { port: PortNumber::new(port).unwrap(), tag: Tag::new(tag).unwrap() };
     full.transit.extend((3000..3040).map(|tag| {
@@ -158,7 +159,7 @@ fn refused_transits_are_reported_once() {
         Transit { from, to, leaves_by: None }
     };
     let [first, second, third] = [3000, 3001, 3002].map(pass);
-    // This one leaves a big switch here.
+    // This transit leaves a big switch by an edge port of this switch. Weir does not report this transit.
     let to = Exit::Edge(PortNumber::new(2).unwrap());
     let last = Transit { to, leaves_by: Some((TenantId(2), 1)), ..pass(3003) };
     for version in [Version::V1_0, Version::V1_3] {
@@ -178,14 +179,14 @@ fn refused_transits_are_reported_once() {
             set(world, faults, map);
             all(world)
         };
-        // What is refused once is there all the same.
+        // Weir reports no transit whose rule the switch refuses only once.
         assert_eq!(set(&mut world, vec![Fault::RefuseOnce { nth: 1 }], &[first]), [[]; 0]);
         let refuse = || vec![Fault::RefuseFlowMods { every: 1 }];
         let reported = set(&mut world, refuse(), &[first, second, third, last]);
         assert_eq!(reported, [[second, third]], "{version:?}");
         // A transit that stays in the map is not reported again.
         assert_eq!(set(&mut world, refuse(), &[first, second]), [[]; 0]);
-        // A link that was moved elsewhere and back is tried again.
+        // A transit that is removed from the map and added again is tried again.
         assert_eq!(set(&mut world, Vec::new(), &[first]), [[]; 0]);
         assert_eq!(set(&mut world, refuse(), &[first, second]), [[second]]);
         assert_eq!(set(&mut world, Vec::new(), &[first]), [[]; 0]);
@@ -195,7 +196,7 @@ fn refused_transits_are_reported_once() {
     }
 }
 
-/// The same holds for LOCAL, which has another number in the metadata.
+/// The port LOCAL has another number in the metadata than ordinary ports.
 #[test]
 fn the_local_port_is_down_when_the_switch_refuses_its_rule() {
     let with_local = || {
@@ -215,7 +216,8 @@ fn the_local_port_is_down_when_the_switch_refuses_its_rule() {
     assert_eq!(up(&mut world, blue), [1, 10, 0xffff_fffe]);
 }
 
-/// A switch without any room: a tenant that is added has ports, and they are down.
+/// The tenants' networks are added while the switch refuses all rules. The tenants have ports, and all ports are down.
+/// After a reconnect the switch accepts the rules, and the ports are up.
 #[test]
 fn each_port_is_down_when_the_switch_refuses_each_rule() {
     let mut world = World::new(Setup {
@@ -233,20 +235,20 @@ fn each_port_is_down_when_the_switch_refuses_each_rule() {
     assert_eq!(up(&mut world, blue), [1, 10, 11]);
 }
 
-/// A broadcast frame.
 fn broadcast() -> Vec<u8> {
     let mut frame = packet("10.0.0.1>10.0.0.2");
     frame[..6].copy_from_slice(&[0xff; 6]);
     frame
 }
 
-/// The port of a big switch is down whichever member refuses the rule: the member with the port, or one that delivers
-/// to the port.
+/// A port of a big switch is down if the member with the port refuses the rules of the port. A shared port is down also
+/// if another member refuses rules that deliver packets to the port. No port is down if member 1 refuses rules while
+/// the unshared port 2 of member 2 is added.
 #[test]
 fn a_big_switch_port_is_down_when_a_member_refuses_its_rules() {
     const ALL: [u32; 5] = [1, 2, 7, 8, 10];
     let red = TenantId(1);
-    // What comes with one shared port is also how packets get to all of them.
+    // Some of the rules that are added with one shared port deliver packets to all shared ports.
     for (port, member, down) in [
         (2, 2, &[2][..]),
         (2, 1, &[]),
@@ -264,7 +266,7 @@ fn a_big_switch_port_is_down_when_a_member_refuses_its_rules() {
         for map in less.values_mut() {
             map.members.get_mut(&red).unwrap().ports.remove(&port);
         }
-        // The third switch is another's to the tenant.
+        // The third switch is no member of the big switch, so its map does not change.
         less.insert(3, whole[&3].clone());
         let set = |testbed: &mut Testbed, maps, faults| {
             testbed.plant(member, faults);
@@ -282,15 +284,15 @@ fn a_big_switch_port_is_down_when_a_member_refuses_its_rules() {
         let up: Vec<u32> = ALL.into_iter().filter(|number| !is_down(number)).collect();
         assert_eq!(testbed.ports_up(0, 1), up, "{note}");
         assert_eq!(testbed.ports_up(1, 1), ALL, "{note}");
-        // What does not refuse it goes on sending by it.
+        // A member that does not refuse rules delivers packets to shared port 8.
         for at in [1, 2] {
             let seen = testbed.send(0, at, at as u32, &broadcast());
             let reached = seen.delivered.iter().any(|it| (it.0, it.1, it.2) == (0, 2, 8));
-            // By its port 2 nothing comes in if that is refused there.
+            // No packet enters by port 2 of member 2 if member 2 refuses the rules of port 2.
             let is_let_in = (at, at as u32) != (member, port);
             assert_eq!(reached, is_let_in && !(at == member && is_down(&8)), "{note} from {at}");
         }
-        // Another map is tried, and works.
+        // With another map Weir sends the rules again, and the switch accepts the rules.
         set(&mut testbed, &less, Vec::new());
         assert_eq!(testbed.refused(member), [], "{note}");
         set(&mut testbed, &whole, Vec::new());
@@ -298,7 +300,8 @@ fn a_big_switch_port_is_down_when_a_member_refuses_its_rules() {
     }
 }
 
-/// The port is also down if packets from another member, on either version, cannot leave by it.
+/// The member with the port refuses the transit rule by which packets from the other member leave by the port. The port
+/// is down.
 #[test]
 fn a_big_switch_port_is_down_when_its_egress_transit_rule_is_refused() {
     const ALL: [u32; 5] = [1, 2, 7, 8, 10];
@@ -330,7 +333,7 @@ fn a_big_switch_port_is_down_when_its_egress_transit_rule_is_refused() {
         let up: Vec<u32> = ALL.into_iter().filter(|number| *number != port).collect();
         assert_eq!(testbed.ports_up(0, 1), up, "{note}");
         assert_eq!(testbed.ports_up(1, 1), ALL, "{note}");
-        // Another map is tried, and works.
+        // With another map Weir sends the rule again, and the switch accepts the rule.
         set(&mut testbed, &less, Vec::new());
         assert_eq!(testbed.refused(owner), [], "{note}");
         set(&mut testbed, &whole, Vec::new());

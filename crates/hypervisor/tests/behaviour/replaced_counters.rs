@@ -5,16 +5,17 @@ use crate::support::networks::{big_networks, two_networks};
 use crate::support::shared_ports::{BROADCAST, RED, WHOLE, frame, host};
 use crate::support::*;
 
-/// An entry that is several rules on the switch on OpenFlow 1.0, and other entries.
+/// Action lists of entries. On OpenFlow 1.0 one of these entries is several rules on the switch.
 const ACTIONS: [&str; 3] = ["output:11", "drop", "output:10,output:11"];
 
-/// Blue sends a request to its first switch on the testbed, and to its own switch beside the testbed.
+/// Blue sends a request to its first switch on the testbed, and to its own reference switch.
 fn say(testbed: &mut Testbed, words: &str) {
     assert_eq!(testbed.say(1, 1, words), [""; 0], "{words}");
     assert_eq!(testbed.say_beside(1, 1, words), [""; 0], "{words}");
 }
 
-/// Packets arrive between changes of the entry that matches them.
+/// Applies the changes one after another, with packets after each change. The flow statistics and the counter of the
+/// ingress port equal those of the reference switch.
 fn check(version: Version, changes: &[String]) {
     let mut testbed = Testbed::new(version, two_networks());
     let frame = packet("10.0.0.1>10.0.0.2");
@@ -50,7 +51,7 @@ fn an_add_that_replaces_an_entry_resets_counters_on_1_0_but_not_on_1_3() {
     }
 }
 
-/// OFPFF_RESET_COUNTS in additions and modifications.
+/// Additions and modifications, with and without OFPFF_RESET_COUNTS, count as on the tenant's own switch.
 #[test]
 fn reset_counts_resets_the_counters_of_an_entry() {
     for first in ACTIONS {
@@ -69,7 +70,7 @@ fn reset_counts_resets_the_counters_of_an_entry() {
     }
 }
 
-/// An entry that is several rules also on OpenFlow 1.3, because its packets leave by their ingress port.
+/// The packets of the entry leave by their ingress port, so the entry is several rules also on OpenFlow 1.3.
 #[test]
 fn reset_counts_resets_the_counters_of_an_entry_with_a_rule_for_each_port() {
     let back = "in_port";
@@ -99,7 +100,7 @@ fn reset_counts_resets_the_counters_of_an_entry_with_a_rule_for_each_port() {
     }
 }
 
-/// In a slice, where a modification is one message for all entries.
+/// In a slice Weir sends one FLOW_MOD for a modification of all entries.
 #[test]
 fn reset_counts_resets_the_counters_of_an_entry_of_a_slice() {
     both(
@@ -121,7 +122,8 @@ fn reset_counts_resets_the_counters_of_an_entry_of_a_slice() {
     );
 }
 
-/// A refused change resets no counters, and the restored entry is not reset either.
+/// The switch refuses a replacement with OFPFF_RESET_COUNTS. Neither the refused change nor the restored entry resets
+/// the counter.
 #[test]
 fn an_entry_restored_after_a_refused_change_keeps_its_counters() {
     let mut world = World::new(Setup::new(Version::V1_3, "red: ip"));
@@ -136,7 +138,8 @@ fn an_entry_restored_after_a_refused_change_keeps_its_counters() {
     assert_eq!(heard.last().unwrap(), "3 STATS flow prio=5 ip n=1 output:2", "{heard:?}");
 }
 
-/// On all members, with the counters of rules that are deleted.
+/// The counter of an entry is the sum over all members, and includes the counters of deleted rules. With
+/// OFPFF_RESET_COUNTS the sum becomes 0.
 #[test]
 fn reset_counts_resets_the_counters_of_an_entry_of_a_big_switch() {
     let frame = packet("10.0.0.1>10.0.0.2");
@@ -160,7 +163,8 @@ fn reset_counts_resets_the_counters_of_an_entry_of_a_big_switch() {
     }
 }
 
-/// The end of an entry is not yet reported when another entry replaces it.
+/// Red's flowspace becomes smaller, and red replaces its entry before the switch reports the last counters of the
+/// deleted rule.
 #[test]
 fn counters_that_are_reported_late_are_not_added_to_the_new_entry() {
     let policy = "

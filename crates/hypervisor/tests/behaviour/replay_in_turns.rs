@@ -8,7 +8,7 @@ use hypervisor::{Instant, Side};
 const BEFORE: &str = "quiet: ip,nw_src=10.1.0.0/16\nmany: ip,nw_src=10.2.0.0/16";
 /// The match of all entries of `many` changes on a switch of OpenFlow 1.0.
 const AFTER: &str = "quiet: ip,nw_src=10.1.0.0/16\nmany: ip,nw_src=10.2.0.0/16,nw_dst=10.9.0.0/16";
-/// The number of entries in one page. More entries would need a second page.
+/// The number of entries in one page. A test with more entries needs a second page.
 const ENTRIES: usize = 250;
 const BATCH: usize = 8;
 /// The number of bytes that the daemon reads from a connection in one turn.
@@ -24,7 +24,7 @@ enum Place {
 }
 
 /// `many` has its entries, the first with a hard timeout of one minute, and adds an entry that the switch refuses. Then
-/// `many` modifies all entries. Gives the world when the replay is at this place.
+/// `many` modifies all entries. Gives the world when the replay has this progress.
 fn in_the_middle(version: Version, place: Place) -> (World, Seat) {
     let setup = Setup::new(version, BEFORE);
     let mut setup = Setup { per_second: Some(20_000), delay: 1_000_000, ..setup };
@@ -121,7 +121,7 @@ fn another_tenant_is_served_in_each_turn_of_a_replay() {
             assert!(cost <= TURN, "{version:?} turn {turns}: {cost}");
             assert!(turns < 10_000);
         }
-        // Half of the entries are changed, all are compiled and compared.
+        // The replay changes half of the entries, and compiles and compares all entries.
         assert!(turns as usize > 2 * ENTRIES / BATCH, "{version:?}: {turns}");
         assert!(examined(&world) - began > 4 * TURN, "{version:?}");
         world.advance(1_000_000_000);
@@ -225,7 +225,7 @@ fn each_entry_is_in_its_old_or_new_state_after_a_reconnect_during_a_replay() {
     for (version, mut world, _) in worlds() {
         world.reconnect();
         let entries = showing(&world, 1) + showing(&world, 2);
-        // No controller got an error for the entry.
+        // The refused entry may exist, because no controller has received an ERROR for this entry.
         assert!([ENTRIES, ENTRIES + 1].contains(&entries), "{version:?}: {entries}");
         world.check_agreement();
     }

@@ -7,7 +7,7 @@ use crate::support::*;
 const RED: usize = 0;
 const BLUE: usize = 1;
 
-/// The switch's own forwarding does not separate tenants.
+/// Weir refuses NORMAL, because the switch's own forwarding does not separate tenants.
 #[test]
 fn output_to_normal_is_refused() {
     for plans in [local(two_networks()), local(big_networks())] {
@@ -50,7 +50,8 @@ fn the_local_port_works_like_an_ordinary_port() {
             ] {
                 both_say(&mut testbed, tenant, head, words);
             }
-            // From an ordinary port to it, from it, with a PACKET_IN, and from it back to itself.
+            // A packet from an ordinary port leaves by LOCAL. A packet from LOCAL leaves by port 1 and causes a
+            // PACKET_IN. Another packet from LOCAL also leaves by LOCAL again.
             let first = plans[tenant]
                 .edges
                 .iter()
@@ -89,7 +90,7 @@ fn the_local_port_works_like_an_ordinary_port() {
             assert_eq!(received, beside, "{version:?}");
             assert_eq!(received, beside);
 
-            // What is configured of it is held.
+            // With OFPPC_PORT_DOWN no packet leaves or enters by LOCAL.
             let words = "port_mod port=local config=0x1 mask=0x1";
             testbed.say(tenant, head, words);
             testbed.say_beside(tenant, head, words);
@@ -134,7 +135,6 @@ fn the_tenant_is_notified_when_its_local_port_is_removed_and_added() {
     }
 }
 
-/// A link may end at LOCAL, too.
 #[test]
 fn a_link_between_local_ports_forwards_packets() {
     for version in VERSIONS {
@@ -164,7 +164,7 @@ fn a_link_between_local_ports_forwards_packets() {
     }
 }
 
-/// A switch without a mapped LOCAL port has no LOCAL.
+/// In the first plans no port of red's first switch is mapped to LOCAL. In the second plans no port is.
 #[test]
 fn local_is_refused_on_a_switch_without_a_local_port() {
     both_versions(local(two_networks())).play(

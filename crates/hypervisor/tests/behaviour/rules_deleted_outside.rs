@@ -1,10 +1,11 @@
-//! A test of rules that another program deletes on the switch while a tenant changes the entry. Weir installs the rule
+//! Tests of rules that another program deletes on the switch while a tenant changes the entry. Weir installs the rule
 //! once more, then ends the entry and notifies the tenant.
 
 use crate::support::*;
 use openflow::{v10, v13};
 
-/// The FLOW_REMOVED for a program that deletes at once the rule that this message adds.
+/// The FLOW_REMOVED that the switch sends if another program deletes the rule of this FLOW_MOD at once. Empty if the
+/// FLOW_MOD is no ADD.
 fn deleted(version: Version, message: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     if version == Version::V1_0 {
@@ -45,8 +46,8 @@ fn deleted(version: Version, message: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The deletion may belong to the rule before this one, so Weir installs the rule once more, but not again and again.
-/// Then the tenant is notified.
+/// The first FLOW_REMOVED may belong to an earlier rule with the same match and priority, so Weir installs the rule a
+/// second time. After the second FLOW_REMOVED Weir ends the entry and sends FLOW_REMOVED to the tenant.
 #[test]
 fn an_entry_ends_after_its_rule_is_deleted_externally_twice() {
     const FLOW_MOD: u8 = 14;
@@ -72,7 +73,8 @@ fn an_entry_ends_after_its_rule_is_deleted_externally_twice() {
             }
         }
         assert_eq!(added, 2, "{version:?}");
-        // The controller gets FLOW_REMOVED when the last counters come, or when Weir does not wait for them any longer.
+        // The controller gets FLOW_REMOVED when the last counters arrive, or when Weir stops waiting for these
+        // counters.
         world.advance(10_000_000_000);
         let received = world.heard(red);
         assert!(

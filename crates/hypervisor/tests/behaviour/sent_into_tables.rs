@@ -4,7 +4,7 @@
 use crate::support::networks::{both_say, two_networks};
 use crate::support::*;
 
-/// Blue's links to the other two switches leave by one port of the first switch.
+/// Blue's links to the other two switches leave the first switch by one physical port.
 const BLUE: usize = 1;
 
 #[track_caller]
@@ -43,10 +43,11 @@ fn a_packet_out_to_table_is_matched_with_the_tenants_entries() {
                 ("10.0.0.3>10.0.0.9", true, false),
                 ("10.0.0.4>10.0.0.9", false, false),
                 ("arp:10.0.0.5>10.0.0.9", true, false),
-                // On 1.3 no PACKET_IN is sent for packets that meet no entry.
+                // On 1.3 a packet that matches no entry causes no PACKET_IN.
                 ("10.0.0.6>10.0.0.9", false, version == Version::V1_0),
             ] {
-                // Frames with tags do not cross links on 1.0, so such a one meets no entry that sends there.
+                // On 1.0 frames with a VLAN tag do not cross links, so a tagged frame does not match the entry that
+                // outputs to a link.
                 if version == Version::V1_0 && name.starts_with("vlan") {
                     continue;
                 }
@@ -62,7 +63,7 @@ fn a_packet_out_to_table_is_matched_with_the_tenants_entries() {
     }
 }
 
-/// The search for a rule takes time from all tenants (OpenFlow 1.0).
+/// On OpenFlow 1.0 Weir searches the tenant's entries for the packet. A long search delays all tenants.
 #[test]
 fn a_packet_out_to_table_is_refused_above_4096_entries_on_1_0() {
     let mut world = World::new(Setup::new(Version::V1_0, "blue flows=5000 own=3+4: -"));
@@ -78,7 +79,7 @@ fn a_packet_out_to_table_is_refused_above_4096_entries_on_1_0() {
     assert_eq!(world.heard(blue), ["4 ERROR OFPBRC_EPERM of type 13 xid 4"]);
 }
 
-/// The packet continues in later tables, through groups, and where a group is treated separately.
+/// The packet matches an entry in each of three tables, causes a PACKET_IN, and leaves by the group in its action set.
 #[test]
 fn a_packet_out_to_table_continues_in_later_tables() {
     Testbed::new(Version::V1_3, two_networks()).play(
@@ -93,7 +94,8 @@ fn a_packet_out_to_table_continues_in_later_tables() {
     );
 }
 
-/// Packets that slices send do not enter a network.
+/// Red has a slice and sends packets with VLAN ids of links and with other VLAN ids to TABLE. Blue's network receives
+/// none of these packets. A PACKET_OUT of blue enters blue's network.
 #[test]
 fn a_packet_out_from_a_slice_does_not_enter_a_network() {
     let mut policy = policy("red: any\nblue own=3+4: -");

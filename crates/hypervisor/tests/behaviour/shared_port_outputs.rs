@@ -1,5 +1,5 @@
 //! Tests of rules that output to a shared edge port and have more actions after this output. Weir accepts rules that
-//! name the destination and refuses the others. `sharing` has the property with random rules.
+//! match on a destination address and refuses other rules. `sharing` tests random rules.
 
 use crate::support::networks::both_say;
 use crate::support::shared_ports::{
@@ -8,24 +8,24 @@ use crate::support::shared_ports::{
 };
 use crate::support::*;
 
-/// Action lists with more actions than the last table can do.
+/// Actions that do more than the last table can do.
 const LISTS: [&str; 17] = [
-    // Other tables.
+    // The packet continues in another table.
     "flood;goto=1",
     "output:7;goto=1",
     "flood;meta=5/ff;goto=1",
     "output:7;write=controller;goto=1",
     "output:8;write=group:1;goto=1",
-    // The packet changes, or its address.
+    // An action changes the packet or its addresses.
     "flood,mod_dl_src:02.00.00.00.00.77,output:1",
     "output:7,mod_dl_dst:02.00.00.00.10.03,output:8,output:1",
     "output:7,mod_dl_dst:ff.ff.ff.ff.ff.ff,flood",
     "output:7,push_vlan:8100,mod_vlan_vid:5,output:8,output:1",
     "all,group:1,mod_dl_src:02.00.00.00.00.77,flood",
     "flood;write=mod_dl_src:02.00.00.00.00.77,output:8",
-    // The PACKET_IN has the metadata.
+    // The entry writes metadata, which a PACKET_IN shows.
     "output:7;write=group:1;meta=5/ff",
-    // Twice, and back to where it came from.
+    // The packet leaves twice by one port, or by its ingress port.
     "output:7,output:7",
     "flood,output:8",
     "output:8;write=output:8",
@@ -52,7 +52,7 @@ fn actions_after_a_shared_port_output_need_a_destination_match() {
             "dl_dst=02:00:00:00:10:00/ff:ff:ff:ff:ff:fd",
         ] {
             let words = format!("flow add prio=5 match={match_} actions={actions}");
-            // By the ingress port nothing leaves.
+            // No packet leaves by its ingress port, so Weir may accept some entries that match on port 7.
             if match_ == "in_port=7" && !actions.contains("in_port") {
                 continue;
             }
@@ -80,7 +80,7 @@ fn actions_after_a_shared_port_output_need_a_destination_match() {
     }
 }
 
-/// On a big switch a host may be behind a port of another member.
+/// A host may be at a port of another member of the big switch.
 #[test]
 fn actions_after_a_shared_port_output_need_a_destination_on_big_switches() {
     for actions in ["flood;goto=1", "output:8,mod_dl_src:02.00.00.00.00.77,output:7,output:8"] {
@@ -98,7 +98,8 @@ fn actions_after_a_shared_port_output_need_a_destination_on_big_switches() {
     }
 }
 
-/// A port of existing rules becomes shared. The rules that cannot stay are removed, and the tenant is notified.
+/// Port 8 becomes shared while three entries output to it. Weir removes the entry that has more actions and names no
+/// destination, and sends FLOW_REMOVED.
 #[test]
 fn unsupported_entries_are_removed_when_their_port_becomes_shared() {
     let mut testbed = Testbed::new(Version::V1_3, vec![plan_before_sharing(RED)]);

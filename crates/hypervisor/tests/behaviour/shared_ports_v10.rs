@@ -5,7 +5,7 @@ use crate::support::shared_ports::{
 };
 use crate::support::*;
 
-/// The ports at which packets reach a tenant, in order.
+/// The ports at which packets reach a tenant, sorted.
 fn ports(seen: &Seen, tenant: usize) -> Vec<u32> {
     let own = seen.delivered.iter().filter(|it| it.0 == tenant);
     let mut ports: Vec<u32> = own.map(|it| it.2).collect();
@@ -13,8 +13,8 @@ fn ports(seen: &Seen, tenant: usize) -> Vec<u32> {
     ports
 }
 
-/// One table without metadata cannot express "for none of these". So a rule that outputs to a shared port must name the
-/// destination.
+/// OpenFlow 1.0 has one table and no metadata, so rules cannot match "none of these destinations". An entry that
+/// outputs to a shared port must name the destination.
 #[test]
 fn an_output_to_a_shared_port_without_a_destination_is_refused() {
     let (mut testbed, mut big) = (
@@ -33,7 +33,8 @@ fn an_output_to_a_shared_port_without_a_destination_is_refused() {
             assert!(!testbed.say(RED, head, "stats flow").concat().contains("prio=5"), "{actions}");
         }
     }
-    // One that does is served, by match or by action; and so is a PACKET_OUT. The other tenant's port is at the same wire.
+    // Weir accepts an entry that names the destination by its match or by an action. Weir also accepts PACKET_OUTs.
+    // Blue's port is at the same wire.
     testbed.play("
         only red@1> flow add prio=5 match=dl_dst=02:00:00:00:10:03 actions=output:8
         only red@1:1> 10.0.0.1>10.0.0.2 dl_src=02:00:00:00:10:09 dl_dst=02:00:00:00:10:03 -> red@1:8 blue@1:8
@@ -47,11 +48,11 @@ fn an_output_to_a_shared_port_without_a_destination_is_refused() {
     ");
 }
 
-/// The source address says who owns a packet that comes by a shared port: a controller gets no PACKET_IN for another
-/// tenant's address.
+/// At a shared port the source address identifies the owner of a packet. With a changed source address a controller
+/// could get a PACKET_IN for another tenant's address.
 #[test]
 fn controller_output_after_a_source_change_is_refused_at_a_shared_port() {
-    // By its whole port, 1, all is the tenant's.
+    // Red shares port 1 with no other tenant, so all packets from port 1 are red's.
     testbed_of(Version::V1_0).play(
         "
         only red@1> flow add prio=5 match=in_port=7 actions=mod_dl_src:02.00.00.00.11.01,controller -> ERROR OFPBAC_BAD_OUT_PORT
@@ -64,8 +65,8 @@ fn controller_output_after_a_source_change_is_refused_at_a_shared_port() {
     );
 }
 
-/// A packet from a link is known by the tag of the link, also where the tenant reads no bytes of it. The buffered
-/// packet can be sent on.
+/// The entry sends no bytes of the packet to the controller. Weir finds the tenant of a packet from a link by the VLAN
+/// tag of the link. The tenant then sends the buffered packet with a PACKET_OUT.
 #[test]
 fn a_packet_in_without_data_reaches_its_tenant_with_a_usable_buffer_id() {
     let mut testbed = Testbed::with_buffers(Version::V1_0, vec![plan(RED), plan(BLUE)], 16);
@@ -86,7 +87,8 @@ fn a_packet_in_without_data_reaches_its_tenant_with_a_usable_buffer_id() {
     }
 }
 
-/// A packet that a tenant sends to its controller arrives unchanged, whatever rules could match it.
+/// The controller receives each packet as the action list of the PACKET_OUT sends it. The entry that matches all
+/// packets changes nothing.
 #[test]
 fn a_packet_out_to_the_controller_matches_no_rule() {
     let mut testbed = testbed_of(Version::V1_0);
@@ -102,13 +104,14 @@ fn a_packet_out_to_the_controller_matches_no_rule() {
     }
 }
 
-/// A port becomes shared while a rule names no destination: the rule cannot stay, and the tenant is notified.
+/// Port 8 becomes shared while an entry outputs to it without a destination. Weir removes this entry and sends
+/// FLOW_REMOVED. The entry that outputs to port 10 stays.
 #[test]
 fn a_rule_without_a_destination_is_removed_when_its_port_becomes_shared() {
     let plans = |of: fn(usize) -> Plan| vec![of(RED), of(BLUE)];
     let before = |tenant| {
         let mut plan = shared_ports::plan_before_sharing(tenant);
-        // The other has no such port yet.
+        // Blue does not have port 8 yet.
         plan.edges.retain(|edge| tenant == RED || edge.2 != 8);
         plan
     };

@@ -11,11 +11,11 @@ use hypervisor::{Event, TenantId};
 #[test]
 fn outputs_to_shared_ports_reach_only_hosts_of_the_tenant() {
     let sets: [(&str, &[u32]); 6] = [
-        // Known in full, and so said as a list.
+        // Weir knows the whole action set, and writes it as an action list.
         ("write=flood", EVERYWHERE),
         ("write=output:8", &[8]),
         ("output:1;write=output:7", &[WHOLE, 7]),
-        // The tenant's own metadata are for tables that do not come.
+        // The entry writes the tenant's metadata, but the packet continues in no table that matches on metadata.
         ("flood;meta=5/7fffffff", EVERYWHERE),
         ("group:1,flood", EVERYWHERE),
         ("flood,group:1", EVERYWHERE),
@@ -32,7 +32,6 @@ fn outputs_to_shared_ports_reach_only_hosts_of_the_tenant() {
     }
 }
 
-/// Also where the rule matches on the ingress port.
 #[test]
 fn rules_that_match_the_ingress_port_reach_the_tenants_hosts() {
     let mut testbed = testbed();
@@ -57,7 +56,7 @@ fn rules_that_match_the_ingress_port_reach_the_tenants_hosts() {
     }
 }
 
-/// In a later table an entry that clears the action set can do so. Other entries are refused.
+/// In a later table Weir accepts FLOOD only in an entry that clears the action set.
 #[test]
 fn flood_in_a_later_table_is_refused_without_clear_actions() {
     let mut testbed = testbed();
@@ -72,7 +71,6 @@ fn flood_in_a_later_table_is_refused_without_clear_actions() {
     assert_eq!(received, ["7 ERROR OFPBAC_BAD_OUT_PORT of type 14 xid 7"]);
 }
 
-/// The hosts receive packets with the changes that the rule makes before the output.
 #[test]
 fn hosts_receive_the_source_address_that_is_set_before_a_flood() {
     let mut testbed = testbed();
@@ -82,7 +80,6 @@ fn hosts_receive_the_source_address_that_is_set_before_a_flood() {
     assert!(seen.delivered.iter().all(|it| it.3[6..12] == [2, 0, 0, 0, 0, 0x77]), "{seen:?}");
 }
 
-/// A rule can name one of several shared ports, or all of them. Other rules are refused.
 #[test]
 fn a_rule_can_output_to_one_or_all_of_three_shared_ports_but_not_to_two() {
     let mut plan = plan(RED);
@@ -103,14 +100,14 @@ fn a_rule_can_output_to_one_or_all_of_three_shared_ports_but_not_to_two() {
         let received = testbed.say(RED, 1, &format!("flow add prio=5 actions={actions}"));
         assert_eq!(received, ["7 ERROR OFPBAC_BAD_OUT_PORT of type 14 xid 7"], "{actions}");
     }
-    // By the third it comes, or it does not leave by it.
+    // These rules output to all shared ports except the ingress port.
     for (port, actions) in [(9, "output:7,output:8"), (7, "output:7,output:8,output:7,output:9")] {
         let words = format!("flow add prio=9 match=in_port={port} actions={actions}");
         let without = testbed.entries(1).len();
         accept(&mut testbed, RED, 1, &words);
         assert_eq!(testbed.entries(1).len() - without, 1, "{words}");
     }
-    // All are those that are open.
+    // FLOOD outputs to all shared ports without OFPPC_NO_FWD (0x20).
     accept(&mut testbed, RED, 1, "flow add prio=5 actions=flood");
     for (port, bits, reached) in [(8, "0x20", 3), (8, "0", 4), (7, "0x20", 2), (7, "0", 4)] {
         accept(&mut testbed, RED, 1, &format!("port_mod port={port} config={bits} mask=0x20"));
@@ -120,7 +117,7 @@ fn a_rule_can_output_to_one_or_all_of_three_shared_ports_but_not_to_two() {
     }
 }
 
-/// Also where the port is on another member, behind a tunnel.
+/// The shared port may be on another member, at the far end of a tunnel.
 #[test]
 fn outputs_to_shared_ports_on_a_big_switch_reach_only_the_tenants_hosts() {
     for (actions, by) in [
@@ -143,8 +140,8 @@ fn outputs_to_shared_ports_on_a_big_switch_reach_only_the_tenants_hosts() {
     }
 }
 
-/// A rule that names another tenant's address reaches no host, wherever the port is. A rule that names the broadcast
-/// address reaches the tenant's own hosts.
+/// At shared ports a rule that matches on another tenant's address reaches no host, whichever member has the port. A
+/// rule that matches on the broadcast address reaches the tenant's own hosts.
 #[test]
 fn rules_with_a_destination_on_a_big_switch_reach_only_the_tenants_hosts() {
     for version in VERSIONS {
@@ -181,7 +178,7 @@ fn flooding_to_shared_ports_follows_the_port_configuration() {
         let words = format!("port_mod port={port} config={bits} mask=0x25");
         accept(&mut testbed, RED, 1, &words);
         for (at, from) in [((1, WHOLE), WHOLE), ((2, WHOLE), LINK), ((1, 7), 7), ((1, 8), 8)] {
-            // Of these bits only NO_FWD lets anything in.
+            // A port with NO_FWD (0x20) receives packets. A port with PORT_DOWN (0x1) or NO_RECV (0x4) receives none.
             let is_let_in = from != port || ["0", "0x20"].contains(&bits);
             for to in [host(RED, 1), host(RED, 3), BROADCAST] {
                 let seen = reached(&mut testbed, RED, at, to);
@@ -189,10 +186,11 @@ fn flooding_to_shared_ports_follows_the_port_configuration() {
                 assert_eq!(seen, meant, "{words} {at:?} {to:x?}");
             }
         }
-        // NO_RECV is held by the same entries, which drop.
+        // With NO_RECV the switch has entries with the same matches, but the entries drop packets.
         assert_eq!(testbed.entries(1) == all, ["0", "0x4"].contains(&bits), "{words}");
     }
-    // Both are closed: nothing is left of it, and it comes back.
+    // With NO_FWD on both shared ports no packet leaves by these ports. After NO_FWD is removed, three hosts receive
+    // packets again.
     for (bits, left) in [("0x20", 0), ("0", 3)] {
         for port in SHARED {
             accept(&mut testbed, RED, 1, &format!("port_mod port={port} config={bits} mask=0x20"));
@@ -203,7 +201,7 @@ fn flooding_to_shared_ports_follows_the_port_configuration() {
     assert_eq!(testbed.entries(1), all);
 }
 
-/// Hosts and ports are added and removed, and so are other tenants' hosts at the same physical ports.
+/// Hosts of red are added and removed at shared ports, and then all hosts of blue are removed.
 #[test]
 fn flooding_follows_added_and_removed_hosts_at_shared_ports() {
     let mut testbed = testbed();
@@ -231,7 +229,8 @@ fn flooding_follows_added_and_removed_hosts_at_shared_ports() {
         }
     }
     assert_eq!(testbed.entries(1), before);
-    // Work for one tenant does not grow with the others'.
+    // The work for one tenant does not grow with other tenants: without blue, red has the same number of rules in the
+    // last table.
     let (maps, tags) = Testbed::maps_from(2000, &[plan(RED)]);
     testbed.set_maps(&maps, 2000..=tags);
     let own = |it: &&String| it.starts_with("15 ") && it.contains("metadata=0x1");
@@ -239,7 +238,7 @@ fn flooding_follows_added_and_removed_hosts_at_shared_ports() {
     assert_eq!(entries.iter().filter(own).count(), before.iter().filter(own).count());
 }
 
-/// Two ports of a tenant on one port of the switch: a packet from one to the other leaves by its ingress port.
+/// Red has two ports on one physical port. A packet from one port to the other leaves by its physical ingress port.
 #[test]
 fn packets_between_two_virtual_ports_on_one_physical_port_are_delivered() {
     let mut plan = plan(RED);
@@ -248,7 +247,7 @@ fn packets_between_two_virtual_ports_on_one_physical_port_are_delivered() {
     accept(&mut testbed, RED, 1, "flow add prio=5 actions=flood");
     let to = |testbed: &mut Testbed, from: [u8; 6], to: [u8; 6]| {
         let seen = testbed.send(RED, 1, 7, &frame(from, to));
-        // The wire is both ports'.
+        // Both virtual ports have the same wire, so the testbed shows each packet at both ports.
         let mut at: Vec<[u8; 6]> =
             seen.delivered.iter().map(|it| it.3[..6].try_into().unwrap()).collect();
         at.sort_unstable();
@@ -270,7 +269,7 @@ fn packets_between_two_virtual_ports_on_one_physical_port_are_delivered() {
     assert_eq!(to(&mut testbed, host(RED, 4), BROADCAST), [[0; 6]; 0]);
 }
 
-/// The tenant sees its entry as it wrote it, and a switch with one table less.
+/// The tenant sees the actions that it has written, and a switch with one table less.
 #[test]
 fn the_last_table_is_hidden_from_the_tenant() {
     testbed().play(
@@ -291,7 +290,7 @@ fn the_last_table_is_hidden_from_the_tenant() {
     );
 }
 
-/// The same with hosts at the second shared port that were absent before.
+/// The map of the first switch, with one more host of red at the second shared port.
 fn map_with_more() -> SwitchMap {
     let mut red = plan(RED);
     red.shared.push((1, 3, 8, host(RED, 4)));
@@ -314,24 +313,25 @@ fn rules_of_the_last_table_are_restored_after_a_reconnect_and_restart() {
         assert_eq!(world.switch_entries(), there);
         assert_eq!(reconciled(&world), (0, 0));
     }
-    // Hosts have come while Weir was away, and have gone.
+    // While Weir is stopped, a host is added, and later removed.
     world.restart_with(policy_on(map_with_more()));
     world.advance(1_000_000_000);
     assert_ne!(world.switch_entries(), there);
     world.restart_with(policy_on(map()));
     world.advance(1_000_000_000);
     assert_eq!(world.switch_entries(), there);
-    // What the switch has lost is put back.
+    // Weir installs the rules that the switch has lost.
     world.behind("flow delete table=255");
     world.reconnect();
     assert_eq!(world.switch_entries(), there);
-    // Without networks there is nothing of it.
+    // Without networks the last table has no rules.
     world.set_policy(policy("red: -\nblue: -"));
     world.advance(1_000_000_000);
     assert!(!world.switch_entries().iter().any(|it| it.starts_with("15 ")));
 }
 
-/// Weir sends a refused rule once more. A rule that is refused twice takes only the ports down that need it.
+/// Weir sends a refused rule once more. If the switch refuses the rule twice, only the ports that need this rule are
+/// down.
 #[test]
 fn a_rule_refused_twice_takes_down_only_the_ports_that_need_this_rule() {
     let refuse = |world: &mut World, nth: &[u32]| {
@@ -348,8 +348,8 @@ fn a_rule_refused_twice_takes_down_only_the_ports_that_need_this_rule() {
     let (mut whole, _) = world_on(map_with_more(), |config| config.n_buffers = 0);
     whole.advance(1_000_000_000);
     let expected = table(&whole);
-    // For the new host Weir sends five messages: rules for packets from the host, and the rules that output to the
-    // host's port or to all ports. Messages that Weir sends again come after these five.
+    // For the new host Weir sends five FLOW_MODs: rules for packets from the host, and the rules that output to the
+    // host's port or to all ports. FLOW_MODs that Weir sends again follow these five.
     let sent = 5;
     let (mut of_one, mut of_all) = (0, 0);
     for nth in 1..=sent {
@@ -381,7 +381,7 @@ fn a_rule_refused_twice_takes_down_only_the_ports_that_need_this_rule() {
     assert_eq!((of_one, of_all), (3, 2));
 }
 
-/// A switch of two tables has no spare table: its rules must name their destination.
+/// A switch with two tables has no last table for outputs to shared ports, so rules must name their destination.
 #[test]
 fn flood_without_a_destination_is_refused_on_a_switch_with_two_tables() {
     let two = |config: &mut emulate::Config| (config.n_buffers, config.n_tables) = (0, 2);
@@ -398,14 +398,15 @@ fn flood_without_a_destination_is_refused_on_a_switch_with_two_tables() {
     assert_eq!(world.packet(1, &frame(host(RED, 9), BROADCAST)).len(), 4);
 }
 
-/// Slices have all tables behind table 0.
+/// A slice has all tables after table 0.
 #[test]
 fn a_slice_can_use_the_last_table_and_a_network_cannot() {
     let mut world = World::new(Setup::new(Version::V1_3, "red: in_port=1"));
     let red = world.connect("red");
     say(&mut world, red, "flow add table=14 prio=5 actions=output:1");
     say(&mut world, red, "flow add prio=5 actions=goto=14");
-    // A tenant that gets a network instead has one less: what it had there goes.
+    // Red gets a network instead of the slice. The last table is not available to a network, so Weir removes both
+    // entries.
     let before = world.tenant_flows().len();
     let mut policy = policy_on(map());
     policy.tenants.retain(|tenant| tenant.id == TenantId(1));

@@ -1,5 +1,5 @@
-//! Properties of random networks whose edge ports are shared with other tenants. The networks without shared ports are
-//! in [`crate::courses`].
+//! Tests of random networks whose edge ports are shared with other tenants. [`crate::courses`] tests networks without
+//! shared ports.
 
 use crate::support::courses::{agrees, config};
 use crate::support::sharing::{grouping, listing, naming_v10, sharing, sharing_big};
@@ -9,7 +9,6 @@ use proptest::prelude::*;
 proptest! {
     #![proptest_config(config())]
 
-    /// The same for hosts at ports that other tenants share.
     #[test]
     fn networks_with_shared_ports_forward_like_dedicated_switches(case in grouping()) {
         agrees(Version::V1_3, &sharing(), &case)?;
@@ -19,7 +18,7 @@ proptest! {
         agrees(Version::V1_3, &sharing_big(), &case)?;
     }
 
-    /// Also with action lists that do more than output to shared ports, and in later tables.
+    /// The action lists do more than output to shared ports, and some are in later tables.
     #[test]
     fn action_lists_at_shared_ports_act_like_on_dedicated_switches(case in listing()) {
         agrees(Version::V1_3, &sharing(), &case)?;
@@ -29,7 +28,6 @@ proptest! {
         agrees(Version::V1_3, &sharing_big(), &case)?;
     }
 
-    /// Also on OpenFlow 1.0.
     #[test]
     fn networks_with_shared_ports_forward_like_dedicated_switches_on_1_0(case in naming_v10()) {
         agrees(Version::V1_0, &sharing(), &case)?;

@@ -54,7 +54,7 @@ fn port_mod_in_a_slice_notifies_the_other_controllers_of_the_tenant() {
     );
 }
 
-/// A tenant gets the present state of its ports without a barrier.
+/// The reply shows the result of the earlier PORT_MOD, though the controller sends no BARRIER_REQUEST.
 #[test]
 fn port_descriptions_wait_for_the_result_of_an_earlier_port_mod() {
     both(
@@ -94,7 +94,7 @@ fn a_port_mod_that_the_switch_refuses_leaves_the_port_unchanged() {
     );
 }
 
-/// Weir takes only confirmed changes as known: the connection may break before the confirmation.
+/// The connection breaks before the switch confirms the PORT_MOD.
 #[test]
 fn an_unconfirmed_port_mod_is_not_shown_after_a_reconnect() {
     for version in VERSIONS {
@@ -111,7 +111,6 @@ fn an_unconfirmed_port_mod_is_not_shown_after_a_reconnect() {
     }
 }
 
-/// An operator sees the counters of ports that belong to only one tenant.
 #[test]
 fn the_operator_sees_traffic_of_ports_that_belong_to_a_single_tenant() {
     for version in VERSIONS {
@@ -134,7 +133,8 @@ fn the_operator_sees_traffic_of_ports_that_belong_to_a_single_tenant() {
         assert_eq!(counted(&world, "blue"), [(2, none, none)], "{version:?}");
         assert_eq!(counted(&world, "green"), [], "{version:?}");
 
-        // How much a port sends is known from the second answer on, and a port has it for any number of tenants.
+        // Weir knows the load of a port after the second reply of the switch. Weir knows the load of each port,
+        // whatever the number of its tenants.
         let loads = |world: &World| world.core.port_loads().collect::<Vec<_>>();
         assert_eq!(loads(&world), [], "{version:?}");
         assert_eq!(world.packet(1, &frame), [3]);

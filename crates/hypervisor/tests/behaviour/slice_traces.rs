@@ -1,5 +1,5 @@
-//! Tests of packet traces in slices. The modelled switch does with each packet what the trace says. Traces in networks
-//! are tested in `courses`, by [`Testbed::send_as_traced`].
+//! Tests of packet traces in slices. The emulated switch forwards each packet as the trace predicts.
+//! [`Testbed::send_as_traced`] tests traces in networks, for `courses`.
 
 use crate::support::*;
 use flowspace::FlowText;
@@ -31,7 +31,7 @@ fn leaves(outputs: &[Output]) -> (Vec<(u32, Vec<u8>)>, usize) {
     (ports, packet_ins.count())
 }
 
-/// The packet arrives, and the switch does what the trace says.
+/// Sends the packet, and checks that the switch forwards the packet as the trace predicts.
 fn agrees(world: &mut World, seats: [Seat; 2], packet: &Packet) -> Result<(), TestCaseError> {
     let passage = world.core.passage(packet);
     let is_ambiguous = |step: &Step| matches!(step, Step::Rule { is_ambiguous: true, .. });
@@ -151,7 +151,7 @@ fn a_trace_shows_the_owner_the_entry_and_the_rule_of_a_packet() {
         assert!(shown(Side::Switch).contains(rule), "{:?}", FlowText::of_flow_mod(rule));
         let port = To::Port { number: 2, is_up: true, seen_as: None };
         assert_eq!(passage.outputs.iter().map(|it| it.to).collect::<Vec<_>>(), [port]);
-        // What meets no entry goes to the controllers on 1.0, and nowhere on 1.3.
+        // A packet without a matching entry is sent to the controllers on 1.0, and is dropped on 1.3.
         let missed = world.core.passage(&at(1, "10.1.0.9>10.9.0.1"));
         assert!(matches!(missed.steps.last(), Some(Step::Missed { tenants: Some(0), .. })));
         let expected = match version {
@@ -186,7 +186,7 @@ fn a_trace_marks_outputs_that_only_the_switch_can_decide() {
     assert!(outputs.iter().all(|it| it.if_ == Some(Doubt::SetOnMiss)), "{outputs:?}");
 }
 
-/// The time of a trace on one switch with twenty tenants. The test prints the time, since machines differ.
+/// The test also prints the time of a trace. The test asserts no bound, since machines differ.
 #[test]
 fn a_trace_finds_the_output_port_among_20_tenants() {
     const TENANTS: usize = 20;

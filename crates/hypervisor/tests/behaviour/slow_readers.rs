@@ -11,7 +11,7 @@ const SPACES: &str = "
 ";
 const LIMIT: usize = 2 << 20;
 
-/// Two switches on which each tenant has one account for both.
+/// Two switches. Each tenant has one account for both switches. Also gives red's account.
 fn switches(version: Version) -> ([World; 2], Arc<Account>) {
     let accounts = [Arc::<Account>::default(), Arc::default()];
     let worlds = [(); 2].map(|()| {
@@ -23,7 +23,7 @@ fn switches(version: Version) -> ([World; 2], Arc<Account>) {
         }
         let red = world.connect("red");
         world.say(red, 1, "flow add prio=0 actions=controller");
-        // More than 64 KiB in an answer: for whom less waits it is counted only when the driver has written.
+        // Each reply has more than 64 KiB. Weir counts a smaller amount only when the driver has written.
         for n in 0..1_200 {
             let words = format!("flow add match=udp,nw_src=10.1.0.1,tp_src={n} actions=output:2");
             world.say(red, n, &words);
@@ -60,10 +60,11 @@ fn unread_replies_of_a_tenant_are_bounded_over_all_connections() {
         let closed = closed.filter(|event| matches!(event, Event::CloseController(_))).count();
         assert!(most <= LIMIT, "{version:?}: {most}");
         assert!(most > LIMIT / 2, "{version:?}: {most}");
-        // No more is read of those that wait before the bound is reached, unless many ask at the same moment.
+        // Before the bound is reached, Weir stops reading from controllers with unread replies. So Weir closes
+        // connections only if many controllers send requests at the same moment.
         assert!(closed < 40, "{version:?}: {closed}");
         for world in &mut worlds {
-            // Another tenant does not notice, nor does the tenant itself where it reads little.
+            // Blue gets replies. A controller of red that reads its replies gets replies, too.
             let blue = world.connect("blue");
             world.say(blue, 1, "stats flow");
             world.say(blue, 2, "barrier");

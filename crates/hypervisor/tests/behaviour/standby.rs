@@ -1,6 +1,6 @@
 //! Tests of links whose packets arrive at another physical port than the port by which the link sends. The two ends
-//! have not yet followed a change of the path, or cannot follow it. A packet that returns over the link leaves by the
-//! sending port, with the link's tag at that port.
+//! have not yet followed a change of the path, or cannot follow the change. A packet that returns over the link leaves
+//! by the sending port, with the link's tag at that port.
 
 use crate::support::courses::{
     Case, add_groups, agrees, at_hosts, cases, comes, config, is_shared,
@@ -35,7 +35,8 @@ fn plans() -> Vec<Plan> {
     vec![red, blue]
 }
 
-/// All packets from links are delivered, except at blue's second switch. Blue's first switch sends into its port 10.
+/// A testbed in which the tenants' switches, except blue's second switch, output packets from links to hosts. Blue's
+/// first switch outputs packets from its host to port 10.
 fn testbed(version: Version) -> Testbed {
     let mut testbed = Testbed::new(version, plans());
     for (tenant, switch) in [(RED, 2), (RED, 3), (BLUE, 1), (BLUE, 3)] {
@@ -49,8 +50,8 @@ fn frame() -> Vec<u8> {
     packet("10.0.0.1>10.0.0.2")
 }
 
-/// With these requests to blue's second switch, each packet from blue's first switch is delivered this number of times
-/// to blue's hosts, as on a network of its own, and to no other tenant.
+/// Sends these requests to blue's second switch. Then a packet from blue's first switch is delivered this number of
+/// times to blue's hosts, as on a network of blue's own, and to no other tenant.
 #[track_caller]
 fn check(version: Version, said: &[&str], delivered: usize) {
     let mut testbed = testbed(version);
@@ -112,7 +113,8 @@ fn flooding_does_not_loop_when_packets_arrive_at_another_port() {
                 };
                 words.iter().for_each(|words| both_say(&mut testbed, BLUE, switch, words));
             }
-            // The first two have two links between them.
+            // The first two switches of blue have two links. The test cuts one of these links, because two links are a
+            // loop.
             let both = plans();
             testbed.cut(BLUE, both[BLUE].links[1..2].to_vec(), 2000);
             for switch in [1, 2] {
@@ -137,7 +139,7 @@ fn groups_and_action_sets_deliver_packets_that_arrive_at_another_port() {
             "flow add prio=5 actions=group:1",
             "flow add prio=5 match=in_port=10 actions=group:1",
             "flow add prio=5 actions=write=group:1;goto=1",
-            // By another group.
+            // The entry uses group 2, which sends packets to group 1.
             "flow add prio=5 actions=group:2",
         ] {
             let named = "group add id=2 type=indirect buckets=group:1";
@@ -152,7 +154,6 @@ fn groups_and_action_sets_deliver_packets_that_arrive_at_another_port() {
     }
 }
 
-/// Also packets that a controller sends, with any ingress port, and buffered packets that arrived at another port.
 #[test]
 fn packet_outs_with_any_ingress_port_act_as_on_the_tenants_own_switch() {
     for version in VERSIONS {
@@ -176,8 +177,8 @@ fn packet_outs_with_any_ingress_port_act_as_on_the_tenants_own_switch() {
     }
 }
 
-/// The same for outputs in the last table, which sends by a tunnel of a big switch. The tunnel is on the physical port
-/// by which the end of the link sends.
+/// A rule of the last table outputs to a tunnel of a big switch. The tunnel is on the physical port by which the end of
+/// the link sends.
 #[test]
 fn outputs_in_the_last_table_deliver_packets_that_arrive_at_another_port() {
     let host = [2, 0, 0, 0, 0x10, 1];
@@ -205,7 +206,7 @@ fn outputs_in_the_last_table_deliver_packets_that_arrive_at_another_port() {
             both_say(&mut testbed, RED, switch, "flow add prio=3 actions=output:1");
         }
         both_say(&mut testbed, BLUE, 3, "flow add prio=5 match=in_port=1 actions=output:10");
-        // On 1.0 it names its destination, and is not left to that table.
+        // On 1.0 there is no last table, so the entry names its destination.
         let match_ = if version == Version::V1_0 { "dl_dst=02:00:00:00:10:01" } else { "" };
         let words = format!("flow add prio=5 match={match_} actions=output:7");
         both_say(&mut testbed, BLUE, 1, &words);
@@ -219,8 +220,8 @@ fn outputs_in_the_last_table_deliver_packets_that_arrive_at_another_port() {
     }
 }
 
-/// Groups and entries follow when ends of links get and lose ingress ports. At the end they are as they were at the
-/// start.
+/// Ends of links get and lose ingress ports. The packets of blue are delivered as before, and at the end rules and
+/// groups equal those at the start.
 #[test]
 fn rules_and_groups_follow_when_second_paths_are_added_and_removed() {
     for version in VERSIONS {
@@ -252,7 +253,8 @@ fn rules_and_groups_follow_when_second_paths_are_added_and_removed() {
     }
 }
 
-/// The links of a tenant with a path on the other side of the ring, and the ends of these links that send by this path.
+/// For each link of a tenant: whether the link has a path on the other side of the ring, and for both ends whether the
+/// end sends by this path.
 type Ways = Vec<(bool, bool, bool)>;
 
 fn ways() -> impl Strategy<Value = [Ways; 2]> {
@@ -273,8 +275,9 @@ fn with_ways(mut plans: Vec<Plan>, ways: &[Ways; 2]) -> Vec<Plan> {
     plans
 }
 
-/// On OpenFlow 1.3 these rules may lose packets that arrive at another port, but do not send them back. Rules that
-/// output to a link match on the ingress port, and do not use a group or another table for the output.
+/// Changes the rules of a case. On OpenFlow 1.3 the new rules may lose packets that arrive at another port, but do not
+/// send them back. Rules that output to a link match on the ingress port, and do not use a group or another table for
+/// the output.
 fn without_returns(mut case: Case) -> Case {
     let returns = |words: &str| {
         ["group", "write=output:10", "write=output:11", "write=mod_nw_dst", "write=output:2"]
@@ -291,16 +294,17 @@ fn without_returns(mut case: Case) -> Case {
     case
 }
 
-/// On OpenFlow 1.3 rules for all ingress ports may lose packets that arrive at another port, or send them back. But no
-/// packet reaches another tenant. Where `is_sure`, only packets arrive that would arrive on a network of the tenant's
-/// own.
+/// Checks that no packet reaches another tenant. On OpenFlow 1.3 rules for all ingress ports may lose packets that
+/// arrive at another port, or send them back. With `is_sure` the only packets that arrive are those that also arrive on
+/// a network of the tenant's own.
 fn stays_inside(
     versions: Versions,
     plans: &[Plan],
     case: &Case,
     is_sure: bool,
 ) -> Result<(), TestCaseError> {
-    // What meets no entry for its way is not lost on Open vSwitch: what is in its set is done.
+    // With `runs_sets` the switch, like Open vSwitch, executes the action set of a packet that matches no entry, so
+    // this packet is not lost.
     let make = Make { runs_sets: case.runs_sets && !is_sure, ..Make::default() };
     let mut testbed = Testbed::made(versions, plans.to_vec(), make);
     for tenant in [RED, BLUE] {
@@ -310,7 +314,8 @@ fn stays_inside(
             }
         }
     }
-    // A repeated request installs the entry again.
+    // Weir may install an entry again, after other entries. So the case has no entries with equal priority and
+    // different matches in one table.
     for (tenant, switch, words) in case.undisputed(plans) {
         let switch = testbed.head(*tenant, *switch);
         let mut received = testbed.say(*tenant, switch, words);

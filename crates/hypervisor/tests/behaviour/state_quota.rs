@@ -1,4 +1,5 @@
-//! Tests of a tenant's quota of the store: its changes per second, and the error when the store has no room for it.
+//! Tests of a tenant's quota of the store: the tenant's changes per second, and the error when the store has no room
+//! for the tenant.
 
 use crate::support::*;
 use hypervisor::Account;
@@ -55,7 +56,7 @@ fn a_full_store_refuses_additions_and_changes_but_allows_deletions() {
         world.say(red, 20, "barrier");
         assert_eq!(world.heard(red), ["20 BARRIER_REPLY"]);
         assert_eq!(world.tenant_flows().len(), flows - 2);
-        // Others have room.
+        // The store has room for other tenants.
         world.say(blue, 21, "flow add match=ip,nw_src=10.2.0.1 actions=output:1");
         world.say(blue, 22, "barrier");
         assert_eq!(world.heard(blue), ["22 BARRIER_REPLY"]);
@@ -84,7 +85,7 @@ fn a_tenant_above_its_change_rate_is_delayed_and_another_tenant_is_not() {
             ["1000 BARRIER_REPLY"],
             "an honest tenant is within the burst"
         );
-        // Each of these is one message, and 200 changes.
+        // Each of these requests is one message and 200 changes.
         (0..5)
             .for_each(|n| world.say(red, n, &format!("flow modify actions=output:{}", n % 3 + 1)));
         world.say(red, 1_001, "echo");
@@ -92,7 +93,8 @@ fn a_tenant_above_its_change_rate_is_delayed_and_another_tenant_is_not() {
         world.say(blue, 1_003, "barrier");
         assert_eq!(world.heard(blue), ["1003 BARRIER_REPLY"]);
         assert_eq!(world.heard(red), [""; 0]);
-        // 1,200 changes are made, and 300 of them need not be paid for before the next request.
+        // Red has made 1,200 changes. The burst covers 300 changes, so red's next request waits for the time of 900
+        // changes.
         world.advance(880_000_000);
         assert_eq!(world.heard(red), [""; 0], "{version:?}");
         world.advance(40_000_000);

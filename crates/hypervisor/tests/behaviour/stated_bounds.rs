@@ -6,7 +6,7 @@ use hypervisor::{Duration, Settings};
 const SECURITY: &str = include_str!("../../../../docs/security.md");
 const CONFIGURATION: &str = include_str!("../../../../docs/configuration.md");
 
-/// The documentation still states this.
+/// Fails unless the page has this text.
 fn is_stated(page: &str, text: &str) {
     assert!(page.contains(text), "not stated: {text}");
 }

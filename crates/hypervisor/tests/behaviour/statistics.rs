@@ -164,7 +164,8 @@ fn shared_port_counters_are_all_ones_when_configured_as_unsupported() {
             let mut world = World::new(setup);
             world.packet(1, &packet("10.1.0.1>10.1.0.2"));
             assert_eq!(hidden(&mut world, "red", &[1, 2], 1), at, "{version:?}");
-            // Green only reads, so its presence hides nothing from blue, and blue's packets are hidden from green.
+            // Green has only read permission, so blue's port 3 is not shared. Blue's packets at port 3 are hidden from
+            // green.
             assert_eq!(hidden(&mut world, "blue", &[2, 3], 1), at, "{version:?}");
             let of_green: &[u32] = if at.is_empty() { &[] } else { &[3] };
             assert_eq!(hidden(&mut world, "green", &[3], 1), of_green, "{version:?}");
@@ -172,8 +173,8 @@ fn shared_port_counters_are_all_ones_when_configured_as_unsupported() {
     }
 }
 
-/// Slices by address share every port. A tenant with a port of its own still shares the port with networks whose links
-/// use it.
+/// Slices by address share every port. A slice that is the only owner of a port still shares the port with networks
+/// whose links use the port.
 #[test]
 fn ports_of_address_slices_and_ports_with_network_links_count_as_shared() {
     for version in VERSIONS {
@@ -298,7 +299,7 @@ fn cached_statistics_are_used_until_their_maximum_age() {
         world.say(red, 2, "stats port");
         assert_eq!(asked(&mut world), 0);
         assert_eq!(world.heard(red), ["1 STATS port 1 2 3 4", "2 STATS port 1 2 3 4"]);
-        // Who did not ask for old answers gets new ones.
+        // Blue's policy has no cached statistics, so blue gets a new reply of the switch.
         world.say(blue, 3, "stats port");
         assert_eq!(asked(&mut world), 1);
         assert_eq!(world.heard(blue), ["3 STATS port 1 2 3 4"]);
@@ -325,7 +326,6 @@ fn a_statistics_request_without_a_switch_reply_gets_an_error() {
     }
 }
 
-/// The lookup and match counters of each tenant's tables, without the other tenants' packets.
 #[test]
 fn table_statistics_of_a_slice_count_only_the_tenants_lookups() {
     both(
@@ -363,7 +363,6 @@ fn table_statistics_of_a_slice_count_only_the_tenants_lookups() {
     );
 }
 
-/// Also in a network, wherever the tenant's packets arrive.
 #[test]
 fn table_statistics_of_a_network_count_only_the_tenants_lookups() {
     for version in VERSIONS {
@@ -373,7 +372,8 @@ fn table_statistics_of_a_network_count_only_the_tenants_lookups() {
             for (port, name) in [(1, "10.0.0.1>10.0.0.2"), (1, "arp:10.0.0.1>10.0.0.2")] {
                 same(&mut testbed, tenant, 1, port, &packet(name));
             }
-            // Beside it there are tables that on 1.0 a virtual switch has not.
+            // The reference switch has tables that a virtual switch of 1.0 does not have. So only the first table is
+            // compared.
             let first = |parts: Vec<String>| parts[0].split(" 1:").next().unwrap().to_owned();
             let reply = first(testbed.say(tenant, 1, "stats table"));
             assert_eq!(reply, first(testbed.say_beside(tenant, 1, "stats table")), "{version:?}");

@@ -1,5 +1,5 @@
 //! Tests of a switch whose replies do not end, or that reports too many ports, rules or groups. Weir closes the session
-//! with a reason, or gives the reply up. Unlisted switches share one bound of memory.
+//! with a reason, or gives up the reply. Unlisted switches share one bound of memory.
 
 use crate::support::*;
 use hypervisor::policy::Switches;
@@ -26,7 +26,7 @@ fn closed(world: &World) -> Option<&'static str> {
     })
 }
 
-/// A part of the reply to a request, with more parts to come.
+/// A part of the reply to a request. The flag says that more parts follow.
 fn part(question: &[u8], length: usize) -> Vec<u8> {
     let mut part = vec![question[0], question[1] + 1, 0, 0];
     part.extend_from_slice(&question[4..10]);
@@ -39,7 +39,7 @@ fn part(question: &[u8], length: usize) -> Vec<u8> {
     part
 }
 
-/// Weir's own requests for statistics of this type.
+/// The requests to the switch for statistics of these types.
 fn questions(world: &World, types: &[u16]) -> Vec<Vec<u8>> {
     let asks = |message: &&Vec<u8>| {
         let type_ = if message[0] == 1 { 16 } else { 18 };
@@ -48,21 +48,22 @@ fn questions(world: &World, types: &[u16]) -> Vec<Vec<u8>> {
     world.south.iter().filter(asks).cloned().collect()
 }
 
-/// One entry of flow statistics, many times.
+/// A part of flow statistics with 700 equal entries.
 fn long_part(question: &[u8]) -> Vec<u8> {
     let (head, entry) = if question[0] == 1 { (12, 88) } else { (16, 56) };
     let mut part = part(question, head + entry * 700);
     for entry in part[head..].chunks_mut(entry) {
         entry[1] = entry.len() as u8;
         if question[0] == 4 {
-            // A match of nothing.
+            // A match without fields.
             entry[48..52].copy_from_slice(&[0, 1, 0, 4]);
         }
     }
     part
 }
 
-/// The same with the cookie of a tenant's rule, which Weir has to compare with its tables.
+/// A part of flow statistics with 700 entries that have the cookie of a tenant's rule. Weir has to compare these
+/// entries with its tables.
 fn long_part_of_ours(question: &[u8]) -> Vec<u8> {
     let mut part = long_part(question);
     let (head, entry, cookie) = if question[0] == 1 { (12, 88, 64) } else { (16, 56, 24) };
@@ -93,7 +94,7 @@ fn unlisted_switches_share_one_memory_bound_with_room_for_another_switch() {
         while let Some((world, part)) =
             strangers.iter_mut().find(|(world, _)| closed(world).is_none())
         {
-            // Each switch reports as much as Weir takes, and does not end its answer.
+            // Each switch sends parts of its reply until Weir closes the session, and never ends the reply.
             world.switch_says(part);
             parts += 1;
             assert!(pool.taken() <= ALL && parts < 100, "{version:?}: {}", pool.taken());
@@ -130,7 +131,7 @@ fn rules_of_another_program_take_no_memory() {
         let mut world = World::new(Setup { by_hand: true, ..unlisted(version, &pool) });
         world.pump();
         let question = questions(&world, &[1]).remove(0);
-        // A megabyte, of no Weir and of another Weir.
+        // The switch reports thousands of rules without a cookie of Weir, and then a rule of another Weir.
         let mut part = long_part(&question);
         for _ in 0..10 {
             world.switch_says(&part);
@@ -146,7 +147,7 @@ fn rules_of_another_program_take_no_memory() {
 #[test]
 fn an_unlisted_switch_known_from_store_or_policy_has_its_own_memory() {
     for version in VERSIONS {
-        // Enough for the ports.
+        // The pool has room for the ports alone.
         let pool = Arc::new(Pool::new(8 << 10));
         let mut world = World::new(unlisted(version, &pool));
         let red = world.connect("red");
@@ -167,7 +168,8 @@ fn an_unlisted_switch_known_from_store_or_policy_has_its_own_memory() {
         assert!(world.core.is_ready(), "{version:?}: a flowspace names it");
         drop((world, store));
         assert_eq!(pool.taken(), 0);
-        // Each item in the store is 16 KiB that the switch does not share.
+        // Each item in the store gives the switch 16 KiB of memory of its own, so the switch uses 16 KiB less of the
+        // shared memory.
         let taken = [0, 10, 30].map(|entries| taken_beside_the_store(version, entries));
         for [(less, more_taken), (more, less_taken)] in [[taken[0], taken[1]], [taken[1], taken[2]]]
         {
@@ -177,8 +179,8 @@ fn an_unlisted_switch_known_from_store_or_policy_has_its_own_memory() {
     }
 }
 
-/// The shared memory that an unlisted switch uses for 700 rules, and the number of items that the store has for this
-/// number of entries.
+/// The number of items that the store has for this number of entries, and the shared memory that an unlisted switch
+/// uses for 700 rules.
 fn taken_beside_the_store(version: Version, entries: u32) -> (usize, usize) {
     let pool = Arc::new(Pool::new(8 << 20));
     let mut world = World::new(unlisted(version, &pool));
@@ -205,7 +207,7 @@ fn ports_groups_and_meters_of_unlisted_switches_use_the_shared_memory() {
         let question = questions(&world, &[type_]).remove(0);
         let mut part = part(&question, 16 + 20 * length);
         for entry in part[16..].chunks_mut(length) {
-            // OFPMP_GROUP_DESC has the length first, as OFPMP_METER_CONFIG behind it, in the same place.
+            // An entry of OFPMP_GROUP_DESC and an entry of OFPMP_METER_CONFIG both begin with their length.
             entry[..2].copy_from_slice(&(length as u16).to_be_bytes());
         }
         let before = pool.taken();
@@ -262,11 +264,11 @@ fn statistics_replies_of_unlisted_switches_use_the_shared_memory() {
         let (mut second, red, part) = ask();
         second.core.handle_switch_message(&part, Instant(second.now));
         assert!(pool.taken() > at_rest + part.len());
-        // The last part.
+        // The last part of the reply does not announce more parts.
         let mut last = part.clone();
         last[11] = 0;
         second.core.handle_switch_message(&last, Instant(second.now));
-        // A long answer waits for the tenant's turn.
+        // A long reply waits for the tenant's turn.
         second.pump();
         second.advance(1_000_000);
         assert!(second.heard(red)[0].starts_with("5 "));
@@ -289,7 +291,7 @@ fn the_session_is_closed_when_flow_statistics_exceed_32_mib() {
         }
         assert!((31 << 20..33 << 20).contains(&sent), "{version:?}: {sent}");
         assert!(closed(&world).unwrap().contains("32 MiB"));
-        // Nothing that comes then does anything.
+        // Weir ignores messages that arrive after the close.
         let events = world.events.len();
         world.switch_says(&part);
         assert_eq!(world.events.len(), events);
@@ -331,7 +333,7 @@ fn the_session_is_closed_when_flow_statistics_do_not_end_in_60_seconds() {
         let barriers = request(version, 0, "barrier");
         for second in 0..120 {
             for message in std::mem::take(&mut world.south) {
-                // All else is answered.
+                // The switch answers all other requests.
                 let other = version == Version::V1_3 && message[1] == 18 && message[9] != 1;
                 if message[1] == barriers[1] {
                     let mut reply = message.clone();
@@ -408,11 +410,11 @@ fn a_statistics_request_fails_when_the_reply_does_not_end_in_60_seconds() {
     }
 }
 
-/// The tenant asks again for fewer entries. The session continues: the switch may have that many entries.
+/// The tenant gets an ERROR and may ask again. The session continues, because a switch may have that many entries.
 #[test]
 fn a_statistics_reply_above_16_mib_is_refused_and_its_memory_is_freed() {
     for version in VERSIONS {
-        // Room for all that Weir keeps of answers.
+        // The pool has room for all replies that Weir keeps.
         let pool = Arc::new(Pool::new(256 << 20));
         let mut world = World::new(unlisted(version, &pool));
         let red = world.connect("red");
@@ -435,7 +437,7 @@ fn a_statistics_reply_above_16_mib_is_refused_and_its_memory_is_freed() {
         };
         assert!(heard.len() == 1 && heard[0].starts_with("5 ERROR"), "{version:?}: {heard:?}");
         assert!(sent > 16 << 20, "{version:?}: {sent}");
-        // What still comes is for nobody.
+        // Weir discards later parts of the refused reply.
         world.core.handle_switch_message(&part, Instant(world.now));
         assert_eq!((pool.taken(), world.core.is_ready()), (at_rest, true), "{version:?}");
         world.lose_south(false);
@@ -444,7 +446,8 @@ fn a_statistics_reply_above_16_mib_is_refused_and_its_memory_is_freed() {
     }
 }
 
-/// Four open answers of 15 MiB fit, a fifth does not. The session and the other answers go on.
+/// Four open replies of 15 MiB have room, and a fifth reply does not. Weir refuses the fifth reply. The session and the
+/// other replies continue.
 #[test]
 fn an_open_statistics_reply_above_64_mib_in_total_is_refused() {
     const EACH: usize = 15 << 20;
@@ -494,8 +497,8 @@ fn an_open_statistics_reply_above_64_mib_in_total_is_refused() {
     }
 }
 
-/// Port statistics that Weir requests for itself: Weir does not keep ports that the switch does not have, and gives the
-/// reply up.
+/// Weir requests the port statistics for itself. Weir keeps no counters of ports that the switch does not have, and
+/// gives up a reply that does not end in 60 seconds.
 #[test]
 fn endless_port_statistics_are_given_up_and_unknown_ports_are_ignored() {
     for version in VERSIONS {
@@ -520,7 +523,7 @@ fn endless_port_statistics_are_given_up_and_unknown_ports_are_ignored() {
         };
         let question = ask(&mut world).unwrap();
         let mut second = 0;
-        // Weir asks only once, until it gives up.
+        // Weir sends no second request before it gives up the first request.
         let question = loop {
             let part = strange_ports(&question, second);
             world.core.handle_switch_message(&part, Instant(world.now));
@@ -539,8 +542,8 @@ fn endless_port_statistics_are_given_up_and_unknown_ports_are_ignored() {
     }
 }
 
-/// Weir asks for the table statistics at the start. No request waits for the reply, and Weir divides the switch once
-/// for each reply.
+/// Weir requests the table statistics at the start. No other request waits for the reply, and Weir divides the tables
+/// only after a whole reply.
 #[test]
 fn endless_table_statistics_do_not_delay_the_session_or_divide_tables() {
     for version in VERSIONS {

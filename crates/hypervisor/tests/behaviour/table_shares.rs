@@ -11,14 +11,14 @@ const SPACES: &str = "
     blue: ip,nw_src=10.2.0.0/16
 ";
 
-/// A switch with tables of this size.
+/// A world with two tenants and a switch with this configuration.
 fn world(version: Version, configure: fn(&mut emulate::Config)) -> World {
     let mut setup = Setup::new(version, SPACES);
     setup.configure = configure;
     World::new(setup)
 }
 
-/// A tenant asks for this number of rules. Gives the number of its rules, and the replies to refused requests.
+/// A tenant adds this number of entries. Gives the number of the tenant's entries, and the errors of refused requests.
 fn ask(world: &mut World, tenant: &str, net: u8, count: usize) -> (usize, Vec<String>) {
     let seat = world.connect(tenant);
     for n in 0..count {
@@ -33,7 +33,7 @@ fn ask(world: &mut World, tenant: &str, net: u8, count: usize) -> (usize, Vec<St
     let flows = world.core.tenants().find(|state| state.id == id).map(|state| state.flows).unwrap();
     let mut errors = world.heard(seat);
     for line in &mut errors {
-        // Without the xid and the request.
+        // Only the name of the error, without the xid and the request.
         *line =
             line.split_whitespace().find(|word| word.contains("FULL")).unwrap_or("?").to_owned();
     }
@@ -70,7 +70,7 @@ fn a_tenant_gets_its_share_when_another_tenant_asks_for_the_whole_table() {
         check_errors(&errors, version);
         let (blue, errors) = ask(&mut world, "blue", 2, 500);
         assert_eq!((blue, errors), (500, Vec::new()), "{version:?}");
-        // Who removes rules may have others in their place.
+        // After red deletes rules, red may add other rules.
         let seat = world.connect("red");
         world.say(seat, 1, "flow delete match=ip,nw_src=10.1.0.0/24");
         world.say(seat, 2, "flow add match=ip,nw_src=10.1.200.1 actions=output:1");
@@ -97,17 +97,17 @@ fn a_table_of_unknown_size_is_divided_after_a_table_full_error() {
         let [share] = world.core.shares_of(world.tenant("blue"))[..] else { panic!() };
         assert_eq!(share.holds.by, SaidBy::Full);
         assert_eq!(share.may, found.div_ceil(2), "what cannot be halved is the last tenant's");
-        // So few that none of them is refused as if the table were full.
+        // The switch refuses each 150th FLOW_MOD, and none of these 40.
         let (blue, errors) = ask(&mut world, "blue", 2, 40);
         assert_eq!((blue, errors), (40, Vec::new()), "{version:?}");
-        // A reload begins again.
+        // After a reload Weir knows no full tables.
         world.core.forget_full_tables();
         assert_eq!(world.core.shares_of(world.tenant("red")), []);
     }
 }
 
-/// A tenant may fill a table of unknown size. Weir divides the table from then on and removes no rule, so the other
-/// tenant gets the rules that the first one gives up.
+/// A tenant may fill a table of unknown size. From then on Weir divides the table and removes no rule, so the other
+/// tenant gets the room of rules that the first tenant deletes.
 #[test]
 fn a_tenant_that_fills_a_table_of_unknown_size_keeps_its_rules() {
     for version in VERSIONS {
@@ -152,8 +152,8 @@ fn rule_limits_leave_room_in_a_table_of_unknown_size() {
     }
 }
 
-/// A stated size of a million or more is not a real size. A table of fewer than 64 rules is not full, whatever error
-/// the switch sends.
+/// Weir divides no table with a reported size of a million rules or more, because this is not a real size. Weir takes
+/// no table of fewer than 64 rules as full, whatever error the switch sends.
 #[test]
 fn tables_of_64_to_999999_rules_are_divided() {
     type Case = (fn(&mut emulate::Config), usize, &'static [u32]);
@@ -210,7 +210,7 @@ fn a_refusal_in_an_almost_empty_table_does_not_mark_the_table_as_full() {
 fn small_share(setup: impl FnOnce(&mut Setup)) -> World {
     let mut made = Setup::new(Version::V1_3, SPACES);
     let blue = &mut made.policy.tenants[1];
-    // What blue could not use would be red's.
+    // Blue's limits are larger than its share. With smaller limits red would get the rest.
     (blue.weight, blue.limits.groups, blue.limits.meters) = (99, 5_000, 5_000);
     setup(&mut made);
     World::new(made)
@@ -233,14 +233,14 @@ fn groups_and_meters_are_divided_by_weight() {
         received[0].contains("OUT_OF_GROUPS") && received[1].contains("OUT_OF_METERS"),
         "{received:?}"
     );
-    // Groups of other types have room of their own; a group that becomes one of a full type has none.
+    // Each type of groups has a share of its own. Weir refuses to change a group to a type whose share is used up.
     world.say(red, 200, "group add id=50 type=all buckets=output:1");
     world.say(red, 201, "group modify id=1 type=select buckets=output:2");
     assert_eq!(world.heard(red), [""; 0]);
     world.say(red, 202, "group modify id=50 type=select buckets=output:1");
     let received = world.heard(red);
     assert!(received.len() == 1 && received[0].contains("OUT_OF_GROUPS"), "{received:?}");
-    // Who deletes may have others, and blue has its share all the time.
+    // After red deletes a group and a meter, red may add others. Blue still has its own share.
     world.say(red, 203, "group delete id=1");
     world.say(red, 204, "group modify id=50 type=select buckets=output:1");
     world.say(red, 205, "meter delete id=1");
@@ -277,7 +277,7 @@ fn group_and_meter_limits_apply_when_shares_are_larger() {
     );
 }
 
-/// The values in the only reply to a request of OpenFlow 1.3.
+/// The maximum numbers in the only reply to a request of OpenFlow 1.3.
 fn features(world: &mut World, seat: Seat, question: &str) -> Vec<u32> {
     world.say(seat, 1, question);
     let received = world.received(seat);
@@ -303,7 +303,8 @@ fn group_meter_and_table_features_show_the_tenants_share_as_maximum() {
     assert_eq!(figures(&mut world, "red"), [vec![41; 4], vec![41], vec![10; 15]]);
     let blue = [vec![4_055; 4], vec![4_055], vec![990; 15]];
     assert_eq!(figures(&mut world, "blue"), blue);
-    // A limit that is lower than the share counts; so it does where the switch says nothing useful.
+    // The reply shows a limit that is lower than the share. The reply also shows the limit if the switch reports no
+    // real table size.
     let mut world = small_share(|setup| {
         let limits = &mut setup.policy.tenants[0].limits;
         (limits.groups, limits.meters, limits.flows) = (3, 2, 7);

@@ -1,5 +1,5 @@
-//! Tests of egress groups that no group or rule needs any more. Weir deletes them some time later, or at once when the
-//! switch has no room for groups.
+//! Tests of egress groups that no group or rule needs any more. Weir deletes these groups some time later, or at once
+//! when the switch has no room for groups.
 
 use crate::support::hairpin::{hairpin_map, policy_on, say};
 use crate::support::*;
@@ -35,12 +35,12 @@ fn unused_egress_groups_are_deleted_after_a_delay() {
         assert_eq!(groups(&world), stays, "{comes:?} {goes:?}");
         let before = groups(&world);
         say(&mut world, blue, goes[1]);
-        // Soon it may be needed again.
+        // Weir keeps the egress group for some time, because a tenant may need it again.
         assert!(groups(&world) >= 3, "{comes:?} {goes:?} {before}");
         world.advance(11_000_000_000);
         let left = usize::from(goes.concat().contains("drop"));
         assert_eq!(groups(&world), left, "{comes:?} {goes:?}: {:?}", world.switch_groups());
-        // And they come again, under whichever numbers.
+        // The groups can be added again, and the result is the same.
         say(&mut world, blue, "group delete id=all");
         world.advance(11_000_000_000);
         assert_eq!((groups(&world), world.remembered()), (0, 0), "{comes:?} {goes:?}");
@@ -51,7 +51,8 @@ fn unused_egress_groups_are_deleted_after_a_delay() {
     }
 }
 
-/// A switch without room for groups gets the deletion at once.
+/// The switch has no room for a group of the tenant. Weir deletes the unused egress groups at once, and the tenant's
+/// next GROUP_MOD is accepted.
 #[test]
 fn unused_egress_groups_are_deleted_when_the_switch_has_no_room() {
     let (mut world, blue) = world();

@@ -112,7 +112,8 @@ fn invalid_ttl_packet_ins_reach_only_controllers_with_set_async() {
     );
 }
 
-/// However often a controller changes its configuration, Weir sends the switch only a few messages.
+/// A controller sends 1,001 SET_ASYNC messages. Weir sends the switch at most three, and the last configuration
+/// applies.
 #[test]
 fn frequent_set_async_changes_send_few_messages_to_the_switch() {
     let mut world = World::new(Setup {
@@ -200,7 +201,7 @@ fn an_exact_metadata_match_covers_only_bits_that_the_tenant_can_write() {
     );
 }
 
-/// Open vSwitch 3.1 crashes when a group is deleted that one rule names twice.
+/// Open vSwitch 3.1 crashes when a group is deleted that a rule names twice.
 #[test]
 fn an_entry_that_names_a_group_twice_is_refused() {
     check(
@@ -234,7 +235,7 @@ fn an_entry_that_names_a_group_twice_is_refused() {
     );
 }
 
-/// Open vSwitch 3.1 crashes when a packet is recirculated behind the first table and its action set is longer than the
+/// Open vSwitch 3.1 crashes when a packet is recirculated after the first table and its action set is longer than the
 /// list of actions that are left.
 #[test]
 fn apply_actions_that_recirculate_are_refused_in_later_tables() {
@@ -342,7 +343,8 @@ fn each_tenant_has_its_own_groups() {
     );
 }
 
-/// The switch reports that an entry has ended with its meter, after another entry has replaced it.
+/// A meter is deleted, and the switch deletes the entry with the meter. The switch reports the deletion after red has
+/// added a new entry with the same match and priority.
 #[test]
 fn a_new_entry_stays_after_the_old_entry_was_deleted_with_its_meter() {
     for again in ["actions=output:2", "actions=meter=1;output:2"] {
@@ -369,7 +371,7 @@ fn a_new_entry_stays_after_the_old_entry_was_deleted_with_its_meter() {
     }
 }
 
-/// Another program has a meter of this number on the switch, so that the switch refuses the meter.
+/// Another program has a meter with the same number on the switch, so the switch refuses red's meter.
 #[test]
 fn an_entry_is_refused_when_its_meter_is_refused() {
     let mut world = World::new(Setup { per_second: Some(1_000), ..Setup::new(Version::V1_3, TWO) });
@@ -428,7 +430,7 @@ fn flowspaces_with_vlan_tci_and_udp_port_select_their_packets() {
 
 #[test]
 fn refused_group_changes_are_undone_with_more_changes_in_flight() {
-    // Which of the four changes are refused, by the switch's own counting; what is left then.
+    // The switch refuses each GROUP_MOD whose number is a multiple of `every`. Then the number of groups is `left`.
     for (every, left) in [(1, 0), (2, 0), (3, 1), (4, 0), (5, 1)] {
         let setup = Setup { per_second: Some(1_000), ..Setup::new(Version::V1_3, TWO) };
         let mut world = World::new(setup);
@@ -447,7 +449,7 @@ fn refused_group_changes_are_undone_with_more_changes_in_flight() {
         let groups = received[0].matches("output").count();
         assert_eq!(groups, left, "every {every}: {received:?}");
         assert_eq!(world.switch.switch().group_count(), left, "every {every}");
-        // What each believes to have is on the switch, and nobody else's.
+        // The groups of each tenant are on the switch: each tenant can use its group, and no other.
         world.say(blue, 1, "group add id=9 buckets=output:4");
         world.say(blue, 2, "flow add match=in_port=3 actions=group:9");
         if left > 0 {

@@ -1,5 +1,5 @@
 //! Tests of requests that wait for the results of earlier requests. Weir asks the switch for these results at once and
-//! does the requests in order. Requests of other controllers do not delay the results.
+//! carries out the requests in order. Requests of other controllers do not delay the results.
 
 use crate::support::hairpin::{hairpin_map, policy_on, say};
 use crate::support::*;
@@ -7,13 +7,14 @@ use hypervisor::Instant;
 
 const MS: u64 = 1_000_000;
 
-/// A request of a controller that does not wait until a change is stored.
+/// A controller sends a request, and does not wait until earlier changes are stored.
 fn push(world: &mut World, seat: Seat, xid: u32, words: &str) {
     let message = request(world.version, xid, words);
     world.controllers[seat.0].outgoing.push_back(message);
 }
 
-/// Time passes as for a driver: the core is called when its timeout expires, and then the store finishes its work.
+/// Lets time pass as a driver does: calls the core when its timeout expires. After this time the store finishes its
+/// work.
 fn pass(world: &mut World, duration: u64) {
     let until = world.now + duration;
     loop {
@@ -30,7 +31,8 @@ fn pass(world: &mut World, duration: u64) {
     world.stored();
 }
 
-/// The switch and the store are one millisecond away.
+/// A world in which messages to the switch take one millisecond, and changes are stored only when the test calls the
+/// store.
 fn far(policy: &str, version: Version) -> World {
     let mut world = World::new(Setup { delay: MS, ..Setup::new(version, policy) });
     world.store_at_once(false);
@@ -48,7 +50,8 @@ fn the_result_for_a_waiting_request_is_requested_without_idle_delay() {
             push(&mut world, blue, 1, &format!("flow modify_strict {entry} actions=output:2"));
         }
         push(&mut world, blue, 1, "barrier");
-        // A round to the store and one to the switch for each, and not the time after which Weir asks by itself.
+        // 500 ms are enough for one round trip to the store and one to the switch for each request, but not for the
+        // time after which Weir sends a barrier by itself.
         (0..500).for_each(|_| pass(&mut world, MS));
         assert_eq!(world.heard(blue), ["1 BARRIER_REPLY"], "{version:?}");
     }
@@ -65,7 +68,8 @@ fn a_tenant_with_full_request_memory_is_served_without_idle_delay() {
             push(&mut world, blue, 1, &format!("flow add prio={number} actions={actions}"));
         }
         push(&mut world, blue, 1, "barrier");
-        // Some rounds to the store and to the switch for each part of the changes that there is room for.
+        // 100 ms are enough for some round trips to the store and to the switch for each group of changes that has
+        // room.
         (0..100).for_each(|_| pass(&mut world, MS));
         assert_eq!(world.heard(blue), ["1 BARRIER_REPLY"], "{version:?}");
     }
@@ -77,12 +81,12 @@ fn the_first_request_of_a_tenant_is_sent_without_idle_delay() {
         let policy = "blue: in_port=1\nred: in_port=2";
         let mut world = World::new(Setup { delay: MS, ..Setup::new(version, policy) });
         let (blue, red) = (world.connect("blue"), world.connect("red"));
-        // More than the window of two tenants holds, and too few for a barrier while blue is alone.
+        // Blue sends more messages than the window of two tenants holds, but too few for a barrier while blue is alone.
         for _ in 0..20 {
             world.say(blue, 1, "out actions=output:1 data=10.0.0.1>10.0.0.2");
         }
         world.say(red, 2, "stats port port=2");
-        // A round to the switch for the barrier behind blue's messages, and one for the request.
+        // One round trip to the switch for the barrier behind blue's messages, and one for red's request.
         world.advance(4 * MS);
         assert_eq!(world.heard(red).len(), 1, "{version:?}");
     }
@@ -102,8 +106,8 @@ fn statistics_of_another_tenant_do_not_delay_a_waiting_request() {
     assert_eq!(world.heard(blue), ["3 BARRIER_REPLY"]);
 }
 
-/// A controller that changes something all the time does not delay another controller: changes of tables have one
-/// order.
+/// One controller changes entries all the time. A request of another controller is done all the same, because all
+/// changes of tables are in one order.
 #[test]
 fn changes_of_another_controller_do_not_delay_a_waiting_request() {
     for version in VERSIONS {
@@ -137,7 +141,8 @@ fn echo_is_answered_while_earlier_requests_wait() {
     assert_eq!(world.heard(blue), ["21 ECHO_REPLY 01"]);
 }
 
-/// A controller that becomes master sees all requests done that the earlier master sent.
+/// The old master sends an addition and a modification. The new master's statistics show both, also if the old master
+/// disconnects.
 #[test]
 fn a_new_master_sees_the_requests_of_the_old_master_done() {
     for goes in [false, true] {
@@ -159,8 +164,8 @@ fn a_new_master_sees_the_requests_of_the_old_master_done() {
     }
 }
 
-/// A controller that has disconnected gets no reply. PORT_MOD has another type number on OpenFlow 1.0, which is that of
-/// a statistics request on OpenFlow 1.3.
+/// A controller that has disconnected gets no reply, so Weir sends no statistics request of this controller. Type 16 is
+/// a statistics request on OpenFlow 1.0 and PORT_MOD on OpenFlow 1.3.
 #[test]
 fn port_mod_of_a_disconnected_controller_is_done_and_statistics_are_not() {
     const STATS_REQUEST: [u8; 2] = [16, 18];
@@ -182,7 +187,8 @@ fn port_mod_of_a_disconnected_controller_is_done_and_statistics_are_not() {
     }
 }
 
-/// The switch refuses to let an entry use a group. This refused entry does not prevent the group from changing.
+/// The switch refuses a modification by which an entry would use group 1. After this refusal Weir accepts a change of
+/// group 1.
 #[test]
 fn a_group_change_is_accepted_when_an_entry_with_the_group_is_refused() {
     let setup =
@@ -191,7 +197,7 @@ fn a_group_change_is_accepted_when_an_entry_with_the_group_is_refused() {
     let blue = world.connect("blue");
     say(&mut world, blue, "group add id=1 buckets=output:1");
     say(&mut world, blue, "flow add prio=7 actions=output:1");
-    // The switch does not take that action without the match of an IP packet.
+    // The switch refuses this action in an entry that does not match on IP packets.
     let entry = "flow modify_strict prio=7 actions=mod_nw_src:1.2.3.4,group:1";
     let group = "group modify id=1 buckets=output:11";
     let heard = at_once(&mut world, blue, &[entry, group, "barrier"]);
@@ -199,7 +205,8 @@ fn a_group_change_is_accepted_when_an_entry_with_the_group_is_refused() {
     assert_eq!(heard[1..], ["3 BARRIER_REPLY"]);
 }
 
-/// A request that is not allowed beside a change in flight is allowed once this change is refused.
+/// The second request conflicts with the first while the first is in flight. The switch refuses the first request, so
+/// Weir accepts the second.
 #[test]
 fn a_request_is_accepted_when_the_conflicting_change_is_refused() {
     for (policy, second) in [
@@ -220,7 +227,8 @@ fn a_request_is_accepted_when_the_conflicting_change_is_refused() {
     }
 }
 
-/// PACKET_OUTs beyond the rate wait, and so do later requests. The entry is not lost: the next connection installs it.
+/// PACKET_OUTs beyond the rate wait, and so do later requests. The entry is in the store, so Weir installs the entry
+/// after the reconnect.
 #[test]
 fn waiting_requests_except_stored_changes_are_lost_when_the_switch_reconnects() {
     for version in VERSIONS {
@@ -240,7 +248,8 @@ fn waiting_requests_except_stored_changes_are_lost_when_the_switch_reconnects() 
         world.say(red, 21, "barrier");
         let barrier = if version == Version::V1_0 { 18 } else { 20 };
         assert_eq!(lost(&world), [(13, 5), (barrier, 1)]);
-        // The requests behind the barrier wait for its reply: Weir has answered no FEATURES request, and added no entry.
+        // The requests behind the barrier wait for its reply: Weir has answered no FEATURES_REQUEST, and has added no
+        // entry.
         world.say(red, 22, "features");
         world.say(red, 23, "flow add prio=8 actions=output:2");
         assert_eq!(lost(&world), [(5, 1), (13, 5), (14, 1), (barrier, 1)]);
@@ -253,7 +262,8 @@ fn waiting_requests_except_stored_changes_are_lost_when_the_switch_reconnects() 
     }
 }
 
-/// The store has the changed part of the entries. So the request is neither carried out nor refused.
+/// After one turn Weir has changed some of the entries, and the store has these changes. Weir has neither carried out
+/// nor refused the request. After all turns the request no longer counts as lost.
 #[test]
 fn a_partly_applied_modify_counts_as_lost() {
     for version in VERSIONS {

@@ -1,5 +1,5 @@
-//! Tests of the cost of a tenant's requests inside Weir, counted in examined entries and charged to this tenant. Its
-//! neighbours do not wait for this work. Weir accepts only as many unfinished requests as it has room for.
+//! Tests of the cost of a tenant's requests inside Weir, counted in examined entries and charged to this tenant. Other
+//! tenants do not wait for this work. Weir accepts only as many unfinished requests as it has room for.
 
 use crate::support::*;
 use emulate::Fault;
@@ -17,7 +17,7 @@ const HOSTILE: [&str; 3] = ["one", "two", "three"];
 const ENTRIES: usize = 2_600;
 /// The number of bytes that the daemon reads from a connection in one turn.
 const READ: usize = 4096;
-/// The largest cost of one turn of the event loop in examined entries, beside one request that is large by itself.
+/// The largest cost of one turn of the event loop in examined entries, without the tenant with the highest cost.
 const TURN: u64 = 24_576;
 
 /// The largest cost of one tenant in one turn: two batches, and a look at each entry.
@@ -27,7 +27,7 @@ const LARGEST: u64 = 2 * 96 * 128 + 2 * ENTRIES as u64;
 /// compared with the request.
 const COMPARED: u64 = 2 * 8 * 128;
 
-/// The same with requests that also add an entry, each after its last batch.
+/// The largest cost of one tenant in one turn with requests that also add an entry, each after its last batch.
 const ADDED: u64 = COMPARED + 256;
 
 /// The largest cost of one tenant in one turn with statistics: a batch of reported entries.
@@ -57,15 +57,15 @@ fn world(version: Version, setup: impl Fn(&mut Setup)) -> (World, Vec<Seat>) {
 }
 
 /// All hostile tenants send this request all the time. The quiet tenant is served in each turn of the event loop, and
-/// the work for the others between two of its requests is bounded.
+/// the work for the hostile tenants in one turn is bounded.
 fn check(version: Version, attack: impl Fn(usize, u8) -> String) {
     check_within(LARGEST, version, attack);
 }
 
-/// The same, with another bound for the cost of one tenant in one turn.
+/// Does the same as `check`, with this bound for the cost of one tenant in one turn.
 fn check_within(bound: u64, version: Version, attack: impl Fn(usize, u8) -> String) {
     let (most, largest) = costs(version, attack);
-    // One may have made a request that is large by itself, but in each turn only one, and of that a batch.
+    // In each turn at most one tenant does work for a request that is large by itself, and only one batch.
     assert!(most <= TURN, "{version:?}: {most} and {largest}");
     assert!(largest <= bound, "{version:?}: {largest}");
 }
@@ -109,7 +109,7 @@ fn overlap_checks_do_not_delay_another_tenant() {
     for version in VERSIONS {
         check_within(ADDED, version, |n, net| {
             let (high, low) = (n / 256 % 256, n % 256);
-            // Not what the others match on, so none is found by it alone.
+            // No entry of this tenant has equal fields, so Weir finds no overlapping entry by a single lookup.
             format!(
                 "flow add flags=overlap match=ip,nw_src=10.{net}.128.0/17,nw_dst=10.9.{high}.{low} \
                  actions=output:1"
@@ -161,7 +161,7 @@ fn a_delete_by_cookie_is_charged_only_for_the_deleted_entries() {
             (one.flows, one.counters.examined)
         };
         assert_eq!(state(&world).0, entries);
-        // Cookies of the first entries and of nobody.
+        // Ten entries have cookie 3, and no entry has cookie 70,000.
         let costs = [3, 70_000].map(|cookie| {
             let (_, before) = state(&world);
             let words = format!("flow delete cookie={cookie} cookie_mask=0xffffffffffffffff");
@@ -182,7 +182,7 @@ fn a_modify_without_matching_entries_does_not_delay_another_tenant() {
     check_within(COMPARED, Version::V1_3, |n, net| {
         format!("flow modify {} actions=output:2", elsewhere(n, net))
     });
-    // On 1.0 such a request adds an entry.
+    // On 1.0 a MODIFY without a matching entry adds an entry.
     check_within(ADDED, Version::V1_0, |n, net| {
         format!("flow modify {} actions=output:2", elsewhere(n, net))
     });
@@ -203,8 +203,8 @@ fn requests_compared_in_several_turns_are_done_in_order() {
             "flow modify match=ip,nw_src=10.2.201.0/24 actions=output:2".to_owned(),
             "barrier".to_owned(),
         ];
-        // Weir refuses the first and the fourth, for an overlap. If the switch refuses the third, its tables count as
-        // full.
+        // Weir refuses the first and the fourth request, for an overlap. If the switch refuses the third request, Weir
+        // takes the switch's table as full.
         let added = if version == Version::V1_0 { 3 } else { 2 };
         for (by_switch, refused, added) in [(None, [10, 13], added), (Some(2), [10, 12], 1)] {
             let faults = by_switch.map(|nth| Fault::RefuseOnce { nth });
@@ -231,7 +231,8 @@ fn requests_compared_in_several_turns_are_done_in_order() {
     }
 }
 
-/// The last entry is compared in a later turn. The tenant may send the packet after the refusal.
+/// Weir compares the last entry in a later turn, and refuses the request. Then the tenant can use the buffered packet
+/// once in a PACKET_OUT.
 #[test]
 fn a_request_refused_in_a_later_turn_does_not_use_its_buffer_id() {
     for version in VERSIONS {
@@ -267,7 +268,8 @@ fn statistics_of_many_entries_do_not_delay_another_tenant() {
     }
 }
 
-/// The switch reports no rule, and Weir examines all entries, in one turn for one tenant.
+/// The switch reports no rule, and Weir examines all entries of the tenant. Weir does this for only one tenant in one
+/// turn.
 #[test]
 fn statistics_without_matching_entries_do_not_delay_another_tenant() {
     for what in ["flow", "aggregate"] {
@@ -301,7 +303,7 @@ fn only_a_bounded_number_of_unfinished_requests_is_accepted() {
     const REQUESTS: u32 = 40;
     for version in VERSIONS {
         let (mut world, seats) = world(version, |_| {});
-        // The store does not answer, so nothing is sent that could be confirmed.
+        // The store does not answer, so Weir sends no FLOW_MOD that the switch could confirm.
         world.store_at_once(false);
         let one = seats[0];
         for n in 0..REQUESTS {
@@ -314,11 +316,11 @@ fn only_a_bounded_number_of_unfinished_requests_is_accepted() {
         let held = world.core.tenants().nth(1).unwrap().held;
         assert!((1..10).contains(&taken), "{version:?}: {taken}");
         assert!(held <= 16 << 20, "{version:?}: {held}");
-        // A neighbour is served meanwhile.
+        // The quiet tenant is served at the same time.
         let quiet = world.connect("quiet");
         world.say(quiet, 1, "stats table");
         assert_eq!(world.heard(quiet).len(), 1);
-        // All of it is done in the end, and nothing is held then.
+        // In the end all requests are done, and Weir holds no memory for them.
         for _ in 0..REQUESTS * 20 {
             world.stored();
             world.advance(10_000_000);
@@ -353,7 +355,7 @@ fn the_memory_of_waiting_requests_is_bounded() {
     }
 }
 
-/// One tenant on four switches: the memory that one switch alone may use is too much for all four.
+/// The tenant has four switches. The bound for one switch is larger than the bound for all switches together.
 #[test]
 fn requests_held_on_all_switches_are_bounded() {
     const IN_ALL: usize = 1 << 20;
@@ -381,7 +383,8 @@ fn requests_held_on_all_switches_are_bounded() {
                 world.controllers[one.0].outgoing.push_back(message);
             }
         }
-        // The first switches take as much as there is room for, and each other one request.
+        // The first switches accept requests until the memory for all switches is used. Then each other switch accepts
+        // one request.
         for world in &mut worlds {
             world.pump();
             world.advance(1_000_000_000);
@@ -401,7 +404,7 @@ fn requests_held_on_all_switches_are_bounded() {
             }
             assert_eq!(world.controllers[quiet.0].outgoing.len(), 0, "{version:?}");
         }
-        // All of it is done in the end, and nothing is held then.
+        // In the end all requests of the tenant are done, and Weir holds no memory for them.
         for _ in 0..REQUESTS * 4 {
             for world in &mut worlds {
                 world.stored();
@@ -439,7 +442,7 @@ fn a_group_delete_counts_in_the_window_with_its_entries() {
     assert_eq!(types, [15, 20], "the deletion, and a barrier of Weir's own");
     let barrier = world.south[1].clone();
     let (limit, in_flight) = world.core.window();
-    // A message, and one more for eight entries.
+    // The window counts one for the message, and one more for each eight entries.
     assert_eq!(in_flight, 1 + ENTRIES / 8);
     assert!(in_flight < limit, "{limit}: for small messages there would be room");
     for n in 0..5 {
@@ -455,7 +458,8 @@ fn a_group_delete_counts_in_the_window_with_its_entries() {
     assert_eq!((packets(&world), world.heard(two)), (5, Vec::new()));
 }
 
-/// A change of many entries is one message per entry. The switch does other tenants' messages in between.
+/// A change of many entries is one message per entry. The switch gets messages of the other tenant between these
+/// messages.
 #[test]
 fn a_modify_of_many_entries_shares_the_switch_with_another_tenant() {
     for version in VERSIONS {

@@ -1,11 +1,12 @@
-//! Action lists as text, with the names of `ovs-ofctl` where it has one: `output:2,mod_nw_src:10.0.0.1,flood`.
+//! Action lists as text, with the names of `ovs-ofctl` for actions that `ovs-ofctl` has:
+//! `output:2,mod_nw_src:10.0.0.1,flood`.
 
 use openflow::v10::{self, PortNo as Port10};
 use openflow::v13::{self, Instruction, MatchBuf, OxmField, PortNo as Port13};
 use openflow::{List, ListBuf};
 use std::net::Ipv4Addr;
 
-/// An action before it belongs to a version.
+/// An action in words, for both versions.
 enum Word<'a> {
     Port(&'a str),
     With(&'a str, &'a str),
@@ -65,7 +66,7 @@ fn ip(text: &str) -> u32 {
     text.parse::<Ipv4Addr>().unwrap().into()
 }
 
-/// Whether all of the packet goes to the controller, or this much.
+/// The `max_len` of an output that sends the whole packet to the controller.
 const MAX_LEN: u16 = 0xffff;
 
 /// A 1.0 action list.
@@ -195,7 +196,7 @@ fn address(text: &str) -> u128 {
     mac(text).iter().fold(0, |sum, byte| sum << 8 | u128::from(*byte))
 }
 
-/// 1.3 instructions: `;` stands between them. What has no `name=` before it is applied.
+/// 1.3 instructions, separated by `;`. Actions without a `name=` are applied:
 /// `write=output:1;goto=2;meter=3;meta=5/ff;clear`.
 pub fn instructions_v13(text: &str) -> ListBuf<Instruction<'static>> {
     let mut list = ListBuf::<Instruction<'static>>::new();

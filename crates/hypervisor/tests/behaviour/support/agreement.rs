@@ -1,10 +1,10 @@
-//! Whether the virtual tables, the switch and the store agree.
+//! A check that the virtual tables, the switch and the store agree.
 
 use super::World;
 use hypervisor::Event;
 use proptest::prelude::*;
 
-/// A new connection finds nothing to mend, and each tenant's count is right.
+/// After a reconnect Weir installs and removes no rule, and each tenant has the same number of entries.
 pub fn tables_agree(world: &mut World) -> Result<(), TestCaseError> {
     let flows: Vec<usize> = world.core.tenants().map(|tenant| tenant.flows).collect();
     let entries = world.tenant_flows();

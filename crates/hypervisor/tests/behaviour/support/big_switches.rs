@@ -1,8 +1,10 @@
-//! A big switch on three physical switches, and what the switches hold and forward.
+//! A big switch on three physical switches. The helpers show the entries of these switches and the ports that packets
+//! reach.
 
 use super::*;
 
-/// Red has a switch on all three physical ones, with ports 1 and 2 on the first, 3 on the second, 4 on the third.
+/// Red has one big switch on all three physical switches: ports 1 and 2 are on the first, port 3 on the second, port 4
+/// on the third.
 pub fn plans() -> Vec<Plan> {
     let red = Plan {
         edges: vec![(1, 1, 1), (1, 2, 2), (2, 1, 3), (3, 1, 4)],
@@ -24,7 +26,7 @@ pub fn everything(testbed: &Testbed) -> Vec<Vec<String>> {
     (1..=3).map(|switch| testbed.entries(switch)).collect()
 }
 
-/// Who gets what hosts at all ports send.
+/// The host at each port sends a packet. Gives the ports that receive each packet.
 pub fn reached(testbed: &mut Testbed) -> Vec<Vec<u32>> {
     let frame = packet("10.0.0.1>10.0.0.2");
     let from = [(1, 1), (1, 2), (2, 3), (3, 4)];

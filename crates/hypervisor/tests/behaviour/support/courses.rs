@@ -11,13 +11,14 @@ use std::collections::BTreeMap;
 /// How matches and packets name addresses.
 #[derive(Clone, Copy, Debug)]
 pub struct Names {
-    /// How often a match does.
+    /// The probability that a match names an address.
     named: f64,
     /// Whether some addresses belong to no host of the tenant.
     strange: bool,
 }
 
-/// The tenants' hosts, then others: one of their block that no host has, and three of other blocks.
+/// An address by its number: 0 to 2 are the tenants' hosts, 3 is in the hosts' block but no host has it, and 4 to 6 are
+/// in other blocks.
 pub fn address(whose: u8) -> &'static str {
     const ALL: [&str; 7] =
         ["10.0.0.0", "10.0.0.1", "10.0.0.2", "10.0.0.3", "172.16.5.1", "172.16.6.1", "192.0.2.1"];
@@ -25,12 +26,12 @@ pub fn address(whose: u8) -> &'static str {
 }
 
 impl Names {
-    /// Hosts' own only, in a match so often.
+    /// Only addresses of hosts. A match names an address with the probability `named`.
     pub const fn of_hosts(named: f64) -> Names {
         Names { named, strange: false }
     }
 
-    /// Of one host, or of those with a prefix: 10.0.0.0/31 are the first two, 10.0.0.2/31 is the third.
+    /// The address of one host, or a prefix: 10.0.0.0/31 has the first two hosts, 10.0.0.2/31 has the third host.
     fn in_matches(self) -> impl Strategy<Value = String> {
         let mut all: Vec<String> = (0..12).map(|host| address(host % 3).to_owned()).collect();
         all.extend(["10.0.0.0/31", "10.0.0.2/31", "10.0.0.0/24"].map(str::to_owned));
@@ -41,13 +42,13 @@ impl Names {
         prop::sample::select(all)
     }
 
-    /// By number, as [`address`] has it.
+    /// The number of an address, see [`address`].
     fn in_packets(self) -> impl Strategy<Value = u8> {
         prop_oneof![8 => 0..3_u8, if self.strange { 2 } else { 0 } => 3..7_u8]
     }
 }
 
-/// A virtual switch's ports, by tenant and physical switch, in the plans of `two_networks`.
+/// A random match. Its ingress port is one of the virtual ports in `two_networks`, or LOCAL.
 pub fn a_match(version: Version, names: Names) -> impl Strategy<Value = String> {
     let port = weighted(0.5, prop::sample::select(vec!["1", "2", "10", "11", "LOCAL"]));
     let source = weighted(names.named, names.in_matches());
@@ -67,7 +68,7 @@ pub fn a_match(version: Version, names: Names) -> impl Strategy<Value = String> 
     (port, source, destination, vlan).prop_map(|(port, source, destination, vlan)| {
         let mut parts = Vec::new();
         parts.extend(port.map(|port| format!("in_port={port}")));
-        // Else a switch of 1.3 refuses to rewrite addresses.
+        // Without this field a switch of 1.3 refuses actions that rewrite addresses.
         parts.push("ip".to_owned());
         parts.extend(source.map(|host| format!("nw_src={host}")));
         parts.extend(destination.map(|host| format!("nw_dst={host}")));
@@ -90,7 +91,8 @@ pub fn actions(version: Version, names: Names) -> impl Strategy<Value = String> 
             .prop_map(|(side, whose)| format!("mod_nw_{side}:{}", address(whose))),
         1 => Just("mod_dl_src:02.00.00.00.00.77".to_owned()),
     ];
-    // Also between the outputs; 1.3 has prerequisites for these.
+    // On 1.0 an action that changes the VLAN tag may be between the outputs. On 1.3 these actions have prerequisites,
+    // so the test leaves them out.
     let tagging = prop::sample::select(vec![
         "strip_vlan",
         "mod_vlan_vid:5",
@@ -107,12 +109,13 @@ pub fn actions(version: Version, names: Names) -> impl Strategy<Value = String> 
     })
 }
 
-/// On 1.3 also more tables, action sets, the tenant's own metadata, and groups that every switch has.
+/// Random actions of an entry. On 1.3 also later tables, action sets, the tenant's own metadata, and groups that every
+/// switch has.
 fn instructions(version: Version, names: Names) -> BoxedStrategy<String> {
     if version == Version::V1_0 {
         return actions(version, names).boxed();
     }
-    // In the order in which instructions are carried out, in which statistics name them.
+    // The text has the instructions in the order of their execution, because statistics show this order.
     let group = (1..6u32).prop_map(|group| format!("group:{group}"));
     let more = (1..6u32, actions(version, names))
         .prop_map(|(group, more)| format!("{more},group:{group}"));
@@ -146,7 +149,8 @@ fn instructions(version: Version, names: Names) -> BoxedStrategy<String> {
         .boxed()
 }
 
-/// Whether a rule sends by a port in a set that may be merged with others': it is refused.
+/// Whether a rule outputs to a port in an action set that may be merged with other action sets. Weir refuses such a
+/// rule.
 fn sends_by_merged_set(words: &str) -> bool {
     let table = words.split("table=").nth(1).map_or("0", |it| it.split(' ').next().unwrap());
     let Some(set) = words.split("write=").nth(1).and_then(|it| it.split([';', ' ']).next()) else {
@@ -161,7 +165,7 @@ fn sends_by_merged_set(words: &str) -> bool {
     !is_whole && !has_group && sent.is_some_and(|it| is_output(&it))
 }
 
-/// Some of the bits of a port's configuration, which are alike on both versions.
+/// A random PORT_MOD. Most of its configuration bits are equal in both versions; NO_FLOOD (0x10) is only in 1.0.
 pub fn port_mod(version: Version) -> impl Strategy<Value = String> {
     let mut bits = vec![0u8, 1, 4, 0x20, 0x21, 0x24];
     let mask = if version == Version::V1_0 { 0x35 } else { 0x25 };
@@ -172,7 +176,7 @@ pub fn port_mod(version: Version) -> impl Strategy<Value = String> {
         .prop_map(move |(port, bits)| format!("port_mod port={port} config={bits} mask={mask}"))
 }
 
-/// Groups of all kinds, also such that name others.
+/// A random GROUP_MOD, with groups of all types. Some groups name other groups.
 pub fn group_mod() -> impl Strategy<Value = String> {
     let output = prop::sample::select(vec!["1", "2", "10", "11"]);
     let output = prop_oneof![
@@ -189,7 +193,8 @@ pub fn group_mod() -> impl Strategy<Value = String> {
         1 => Just("output:11,flood".to_owned()),
         1 => Just(String::new()),
     ];
-    // A frame has one tag of its own at most: switches look through two, and one is the link's.
+    // A frame has at most one VLAN tag of its own: switches look through two tags, and one of these is the tag of the
+    // link.
     let change = prop::sample::select(vec![
         "",
         "",
@@ -233,19 +238,20 @@ pub fn group_mod() -> impl Strategy<Value = String> {
 pub struct Case {
     /// Whether the switches execute the action set of a packet that misses, as Open vSwitch does.
     pub runs_sets: bool,
-    /// Whether packets that match no other entry go to a port that is chosen by a group (1.3).
+    /// Whether a group of type SELECT chooses a port for packets that match no other entry (1.3).
     pub spreads: bool,
-    /// Tenant, switch, and what the controller says.
+    /// The tenant, the switch, and the request of the controller.
     pub commands: Vec<(usize, u64, String)>,
-    /// Which of the links that may lose their ways have none when packets come: blue's, the first and the last.
+    /// Whether blue's first link and blue's last link have no path when packets are sent.
     pub cut: [bool; 2],
-    /// Tenant, edge, the frame's tag if it has one, and whose address is its source and its destination.
+    /// The tenant, the edge port, the VLAN tag if the frame has one, and the numbers of the source and the destination
+    /// address.
     pub packets: Vec<(usize, usize, Option<u16>, u8, u8)>,
 }
 
 impl Case {
-    /// What is said, without what would be of equal priority with another entry of its table and yet be another: where both match,
-    /// which of them counts is the switch's own matter.
+    /// The commands, without changes that have the table and the priority of an earlier change and another match. Where
+    /// both entries match, the switch alone decides which entry it uses.
     pub fn undisputed<'a>(
         &'a self,
         plans: &'a [Plan],
@@ -271,7 +277,8 @@ pub fn command(version: Version, names: Names) -> impl Strategy<Value = String> 
     let later = if version == Version::V1_3 { 0.4 } else { 0.0 };
     let table = (prop::bool::weighted(later), prop::sample::select(vec![1u8, 1, 2]));
     let table = table.prop_map(|(is_later, table)| is_later.then_some(table));
-    // Two entries of equal priority are the same entry or, so that it is said which counts, as good as never overlap.
+    // Random priorities are almost never equal, so that the entry that the switch uses is defined. Strict commands have
+    // priority 77.
     (what, a_match(version, names), instructions(version, names), table, 1..60_000u16).prop_map(
         move |(what, match_, actions, table, priority)| {
             let strict = what.ends_with("strict");
@@ -287,7 +294,7 @@ pub fn command(version: Version, names: Names) -> impl Strategy<Value = String> 
     )
 }
 
-/// Entries whose sets are merged, for all packets, in whichever order they come.
+/// Entries of three tables whose action sets are merged, in the order of the tables or in the reverse order.
 pub fn merging() -> impl Strategy<Value = Vec<String>> {
     let set = || {
         prop::sample::select(vec![
@@ -306,7 +313,7 @@ pub fn merging() -> impl Strategy<Value = Vec<String>> {
             "write=group:2,mod_dl_src:02.00.00.00.00.55",
             "write=strip_vlan,push_vlan:8100,mod_vlan_vid:6,group:1",
             "write=strip_vlan",
-            // Refused.
+            // Weir refuses this set.
             "write=output:10",
         ])
     };
@@ -328,12 +335,13 @@ pub fn merging() -> impl Strategy<Value = Vec<String>> {
     })
 }
 
-/// `named` says how often matches name addresses.
+/// `named` is the probability that a match names an address.
 pub fn cases(version: Version, named: f64) -> impl Strategy<Value = Case> {
     cases_of(version, Names::of_hosts(named))
 }
 
-/// The same in which matches, packets and actions have all kinds of addresses, and matches name both, one or none.
+/// Like [`cases`], but matches, packets and actions have addresses of all kinds. A match names both addresses, one or
+/// none.
 pub fn strange_cases(version: Version) -> impl Strategy<Value = Case> {
     cases_of(version, Names { named: 0.5, strange: true })
 }
@@ -348,7 +356,7 @@ fn cases_of(version: Version, names: Names) -> impl Strategy<Value = Case> {
         sets => merging(),
     ];
     let command = (0..2usize, 1..=3u64, words);
-    // VLAN 5 also with priority 1. On 1.0 frames with tags do not cross links.
+    // 0x2005 is VLAN 5 with priority 1. On 1.0 frames with tags do not cross links.
     let tag = match version {
         Version::V1_0 => Just(None).boxed(),
         _ => weighted(0.3, prop::sample::select(vec![5u16, 6, 0x2005])).boxed(),
@@ -375,7 +383,8 @@ fn ports_of(testbed: &Testbed, plans: &[Plan], tenant: usize, switch: u64) -> Ve
     ends.filter(|end| testbed.head(tenant, end.0) == switch).map(|end| end.1).collect()
 }
 
-/// Groups that every switch of 1.3 has.
+/// Adds the groups that every switch of 1.3 has. If the case spreads packets, also adds a group to all ports and an
+/// entry for it.
 pub fn add_groups(
     testbed: &mut Testbed,
     plans: &[Plan],
@@ -393,7 +402,7 @@ pub fn add_groups(
     }
 }
 
-/// Two to ports that every switch has, and on which no other stands.
+/// Adds two groups. Their ports exist on every switch, and share a physical port with no other port.
 pub fn add_two_groups(tenant: usize, mut say: impl FnMut(&str)) {
     say("group add id=1 type=all buckets=output:1|mod_nw_dst:10.0.0.2,output:1");
     let far = if tenant == 0 { 10 } else { 1 };
@@ -404,7 +413,7 @@ pub fn agrees(version: Version, plans: &[Plan], case: &Case) -> Result<(), TestC
     agree([version; SWITCHES as usize], plans, case)
 }
 
-/// The same with switches of several versions.
+/// Checks that the testbed forwards and counts like the tenants' reference networks, with switches of several versions.
 pub fn agree(versions: Versions, plans: &[Plan], case: &Case) -> Result<(), TestCaseError> {
     let make = Make { runs_sets: case.runs_sets, ..Make::default() };
     let mut testbed = Testbed::made(versions, plans.to_vec(), make);
@@ -415,7 +424,8 @@ pub fn agree(versions: Versions, plans: &[Plan], case: &Case) -> Result<(), Test
             add_groups(&mut testbed, plans, case, (tenant, switch));
         }
     }
-    // Of entries of equal priority the first to come counts here, and a cut, or a port that is configured, brings some again.
+    // Of entries with equal priority the emulated switch uses the one that was added first. After a cut or a PORT_MOD
+    // Weir adds some entries again, so such entries are left out.
     let configures = case.commands.iter().any(|it| it.2.starts_with("port_mod"));
     let is_anew = configures || case.cut.contains(&true);
     let said: Vec<_> =
@@ -428,7 +438,7 @@ pub fn agree(versions: Versions, plans: &[Plan], case: &Case) -> Result<(), Test
         received.retain(|words| !words.starts_with("PORT_STATUS"));
         let is_rule = testbed.version(head) == Version::V1_3 && words.starts_with("flow");
         if is_rule && sends_by_merged_set(words) {
-            // A big switch has nobody check what is not there.
+            // On a big switch no member checks a change of entries that do not exist.
             prop_assert!(
                 received.len() == 1 || !words.starts_with("flow add"),
                 "{words}: {received:?}"
@@ -442,11 +452,12 @@ pub fn agree(versions: Versions, plans: &[Plan], case: &Case) -> Result<(), Test
             prop_assert!(beside.is_empty(), "{words}: {beside:?}");
         } else {
             prop_assert_eq!(received.len(), 1);
-            // That is what 1.0 says of ports that there are not.
+            // Only on 1.0 Weir uses this error, for ports that do not exist.
             let is_denied =
                 testbed.version(head) == Version::V1_3 && received[0].contains("OFPFMFC_EPERM");
             prop_assert!(!is_denied, "{}: {:?}", words, received);
-            // Of groups nothing is refused but what a switch refuses as well, and ports and groups that there are not.
+            // Weir refuses only GROUP_MODs that a switch refuses as well, and GROUP_MODs with ports and groups that do
+            // not exist.
             let ports = ports_of(&testbed, plans, *tenant, head);
             let names = |port: &u32| match *port {
                 LOCAL => words.contains("local"),
@@ -457,7 +468,8 @@ pub fn agree(versions: Versions, plans: &[Plan], case: &Case) -> Result<(), Test
             let shared = shared.filter(|it| testbed.head(*tenant, it.0) == head).map(|it| it.2);
             let is_there = |port| ports.contains(port) || shared.clone().any(|it| it == *port);
             let is_there = all.iter().all(|port| is_there(port) || !names(port));
-            // By shared ports a rule of 1.3 sends without a word of its destination only where nothing is behind that.
+            // On 1.3 a rule may output to shared ports without naming the destination only if no action follows the
+            // output.
             let has_shared = shared.clone().next().is_some();
             let names = words.split([' ', ',']).any(|it| {
                 let to = it.strip_prefix("dl_dst=").or(it.strip_prefix("match=dl_dst="));
@@ -466,13 +478,14 @@ pub fn agree(versions: Versions, plans: &[Plan], case: &Case) -> Result<(), Test
             let is_shared_port = has_shared && received[0].contains("BAD_OUT_PORT");
             let may_be = words.contains("group") || is_shared_port && !names;
             if is_rule && is_there && !may_be {
-                // What any switch refuses, and two that are one on this.
+                // Errors that any switch sends, and the error for two entries that are one rule on this switch.
                 let errors = ["MATCH_INCONSISTENT", "OFPBMC_BAD_VALUE", "OFPFMFC_OVERLAP"];
                 let is_refused = errors.iter().any(|error| received[0].contains(error));
                 prop_assert!(is_refused, "{words}: {received:?}");
             }
-            // It may not send by links to 1.0 if a rule has it in a set that may be merged, nor by shared ports but to one host; and
-            // a rule of a later table may not apply what recirculates.
+            // Weir also refuses to change a group in these cases: the group outputs to links to switches of 1.0 and is
+            // in an action set that may be merged, the group outputs to shared ports for more than one host, or a rule
+            // of a later table applies the group and the group recirculates packets.
             let is_later = |words: &str| words.contains("table=") && words.contains("group:");
             let is_bound = case.commands.iter().any(|it| is_later(&it.2));
             let is_used = (versions.contains(&Version::V1_0) || is_bound)
@@ -500,7 +513,8 @@ pub fn agree(versions: Versions, plans: &[Plan], case: &Case) -> Result<(), Test
         }
         let beside = at_hosts(&plans[tenant], beside);
         let mut seen = testbed.send_as_traced(tenant, switch, port, &frame);
-        // At a wire that both share there are the other's hosts, too: by its address it is seen for whom a frame is.
+        // The wire of a shared port also has hosts of the other tenant. These hosts see the frame, but the destination
+        // address is not theirs, so the test ignores them.
         seen.delivered.retain(|it| it.0 == tenant || !is_shared(&plans[it.0], it.1, it.2));
         prop_assert_eq!(&seen, &beside, "{} from {} at {}", tenant, port, switch);
         prop_assert!(seen.delivered.iter().all(|(to, ..)| *to == tenant));
@@ -510,7 +524,7 @@ pub fn agree(versions: Versions, plans: &[Plan], case: &Case) -> Result<(), Test
         if endless {
             break;
         }
-        // Each entry and group with its counts.
+        // The statistics of all entries and groups, with their counters, are equal.
         let questions = ["stats flow", "stats aggregate", "stats group", "stats group_desc"];
         let has_groups = testbed.version(switch) == Version::V1_3;
         let questions = questions.iter().take(if has_groups { 4 } else { 2 });
@@ -518,8 +532,8 @@ pub fn agree(versions: Versions, plans: &[Plan], case: &Case) -> Result<(), Test
             let received = testbed.say(tenant, switch, question);
             prop_assert_eq!(received, testbed.say_beside(tenant, switch, question));
         }
-        // And each end of a link with what has come by it. What a port that was configured has not let in, its own switch counts
-        // apart.
+        // The received counters of each end of a link are equal. After a PORT_MOD the test does not compare them,
+        // because the reference switch counts dropped packets separately.
         let ends = plans[tenant].links.iter().flatten().filter(|end| end.0 == switch);
         for &(_, port) in ends.filter(|_| !configures) {
             let received = testbed.counted(tenant, switch, port).0;
@@ -532,14 +546,14 @@ pub fn agree(versions: Versions, plans: &[Plan], case: &Case) -> Result<(), Test
     Ok(())
 }
 
-/// A few cases, or as many as are asked for: `PROPTEST_CASES=20000`.
+/// 300 cases, or the number in the environment variable: `PROPTEST_CASES=20000`.
 pub fn config() -> ProptestConfig {
     let asked = std::env::var_os("PROPTEST_CASES").is_some();
     let default = ProptestConfig::default();
     ProptestConfig { cases: if asked { default.cases } else { 300 }, ..default }
 }
 
-/// What of a frame that leaves by one of the tenant's shared ports comes to whom.
+/// Replaces each frame that leaves by one of the tenant's shared ports by one frame for each host that receives it.
 pub fn at_hosts(plan: &Plan, seen: Seen) -> Seen {
     let Seen { delivered, received, endless } = seen;
     let mut at_hosts = Seen { received, endless, ..Seen::default() };
@@ -564,8 +578,8 @@ pub fn is_shared(plan: &Plan, switch: u64, port: u32) -> bool {
     plan.shared.iter().any(|it| (it.0, it.2) == (switch, port))
 }
 
-/// Whose frame it is, where it comes in, and what it is. By a shared port it comes from one of the tenant's hosts there, and
-/// where there are such ports some frames are for everybody, and some for nobody.
+/// The tenant, the switch, the ingress port and the bytes of a frame. At a shared port the source is one of the
+/// tenant's hosts there. In plans with shared ports some frames are for all hosts, and some are for no host.
 pub fn comes(
     plans: &[Plan],
     (tenant, edge, tag, from, to): (usize, usize, Option<u16>, u8, u8),

@@ -1,7 +1,7 @@
 //! Messages as text, the same text for both versions where both versions have the message.
 //!
-//! A message is its type, its xid if it answers something, and what a test may want to know of it. Parts of a reply
-//! that says there is more end in `+`.
+//! The text has the type of the message, the xid if the message is a reply, and the fields that a test may check. A
+//! part of a reply ends in `+` if more parts follow.
 
 use super::actions::{actions_text_v13, text_v10, text_v13};
 use super::packets::name_of;
@@ -44,13 +44,14 @@ struct Entry {
     actions: String,
 }
 
-/// A table with its entries and, if it has looked anything up, how much of that met an entry: `0:2(1/3)`.
+/// A table with the number of its entries and, if the table has looked up packets, the numbers of matches and lookups:
+/// `0:2(1/3)`.
 fn table(number: u8, active: u32, [looked_up, matched]: [u64; 2]) -> String {
     let counts = if looked_up == 0 { String::new() } else { format!("({matched}/{looked_up})") };
     format!("{number}:{active}{counts}")
 }
 
-/// Sorted, because a switch may report entries in any order.
+/// The entries, sorted, because a switch may report entries in any order.
 fn flows(entries: impl Iterator<Item = Entry>) -> String {
     let mut lines: Vec<String> = entries
         .map(|e| {
@@ -118,7 +119,7 @@ fn describe_v10(bytes: &[u8]) -> String {
     .to_owned()
 }
 
-/// A port, and what is configured of it if that is anything.
+/// A port with its configuration bits, if any bit is set.
 fn port_text(number: u32, config: u32) -> String {
     match config {
         0 => number.to_string(),

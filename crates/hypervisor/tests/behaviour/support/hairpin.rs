@@ -7,7 +7,8 @@ use fabric::embedding::SwitchMap;
 use hypervisor::{Policy, TenantId};
 use std::sync::Arc;
 
-/// The first of the testbed's switches with the networks of `two_networks`: blue's ports 10 and 11 stand on one physical port.
+/// The map of the testbed's first switch with the networks of `two_networks`: blue's ports 10 and 11 are on one
+/// physical port.
 pub fn hairpin_map() -> SwitchMap {
     Testbed::maps_from(2000, &two_networks()).0.remove(&1).unwrap()
 }
@@ -32,11 +33,11 @@ pub fn say(world: &mut World, seat: Seat, words: &str) {
     assert_eq!(world.heard(seat), [""; 0], "{words}");
 }
 
-/// Blue, whose ports 10 and 11 of its first switch stand on one physical port.
+/// Blue is the tenant whose ports 10 and 11 of the first switch are on one physical port.
 pub const BLUE: usize = 1;
 
-/// Whatever comes to blue's first switch meets group 1; its other switches deliver what comes by links to their port 1, and
-/// send what comes from there into all links.
+/// A testbed in which blue's second and third switches output packets from links to port 1, and packets from port 1 to
+/// both links. Blue's first switch has no entries yet.
 pub fn testbed() -> Testbed {
     let mut testbed = Testbed::new(Version::V1_3, two_networks());
     for (switch, links) in [(2, "output:10,output:11"), (3, "output:10,output:11")] {
@@ -51,7 +52,8 @@ pub fn testbed() -> Testbed {
     testbed
 }
 
-/// Packets of several flows from everywhere; what becomes of them is the same here and there.
+/// Sends packets of several flows from port 1 of each of blue's switches. The result is the same on the testbed and on
+/// blue's reference network. Gives the number of delivered packets.
 pub fn all_same(testbed: &mut Testbed) -> usize {
     let mut delivered = 0;
     for last in 0..4 {
@@ -63,7 +65,7 @@ pub fn all_same(testbed: &mut Testbed) -> usize {
     delivered
 }
 
-/// Blue's link at port 11 has no path any more, or has one again: its ports are then no hairpin ports, or are again.
+/// Removes or restores the path of blue's link at port 11. Without this path ports 10 and 11 are no hairpin ports.
 pub fn without_eleven(testbed: &mut Testbed, without: bool) {
     let (mut maps, tags) = Testbed::maps_from(if without { 3000 } else { 2000 }, &two_networks());
     let blue = TenantId(BLUE as u16 + 1);

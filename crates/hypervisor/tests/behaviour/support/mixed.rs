@@ -13,7 +13,7 @@ const V1_3: Version = Version::V1_3;
 pub const ALL: [Versions; 4] =
     [[V1_3, V1_0, V1_3], [V1_3, V1_3, V1_0], [V1_0, V1_3, V1_3], [V1_0, V1_0, V1_3]];
 
-/// Commands in the words of 1.3 or 1.0, whichever the switch speaks.
+/// Random cases with one of these sets of versions. Each command is in the words of the version that its switch speaks.
 pub fn cases(versions: &[Versions]) -> impl Strategy<Value = (Versions, Case)> + use<> {
     // Frames with tags do not cross links to switches of 1.0.
     let has_none = |words: &Vec<String>| words.iter().all(|it| !it.contains("_vlan"));

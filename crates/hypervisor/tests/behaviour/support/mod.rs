@@ -3,7 +3,7 @@
 //! Start reading at [`play`]: a scenario is text. [`World`] plays the scenario. [`request`] turns words into messages
 //! of either version, and [`describe`] turns messages into words. [`Testbed::play`] plays a scenario of several
 //! switches.
-// What other test binaries leave unused, and `pub` that goes no further than the test binary.
+// Some items are unused in other test binaries, and `pub` items are visible only inside the test binary.
 #![allow(dead_code, unused_imports, unreachable_pub)]
 
 mod actions;
@@ -47,5 +47,5 @@ pub use world::{DPID, LLDP_KEY, Left, Seat, Setup, World, frames};
 
 pub use openflow::Version;
 
-/// Both versions, for tests that are the same on them.
+/// Both versions, for tests that are the same on both.
 pub const VERSIONS: [Version; 2] = [Version::V1_0, Version::V1_3];

@@ -1,27 +1,29 @@
 //! Scenarios of tenants with networks of their own, as text, one step a line.
 //!
 //! ```text
-//! red@1> flow add match=in_port=1 actions=output:10    red's controller sends to red's switch 1, with xid 7
-//! red@1> flow add actions=output:9 -> ERROR OFPBAC_…   this is the answer, with this xid, to this type of message
-//! red,blue@1,2> flow add actions=flood                 each tenant sends to each of the switches
-//! red@1> barrier ; echo                                one behind the other, without waiting for answers
-//! red@1< PORT_STATUS MODIFY 10                         the next message that the controller has received from there
-//! red@1:2> 10.0.0.1>10.0.0.2 -> red@3:1 blue@2:local   the host at port 2 of physical switch 1 sends; hosts receive
-//! wire< red@3:1[10.0.0.9>10.0.0.2,dl_dst=…]            the next host that receives, and the changed fields of the packet (empty: no host)
-//! same                                                 hosts or controllers have received something (also: -> same)
-//! cut blue 1:11-3:11                                   of blue's links only these have no path (nothing: all have one)
-//! tags 3000                                            all links get tags from this number on
-//! lose blue@1 2 | find blue@1 2                        a member of a big switch is lost, and comes back
-//! restart blue@1                                       a big switch is restarted
-//! refuses 1 2 | refuses 1                              physical switch 1 refuses the second change from now on, or none
-//! refuses 1 flows groups chains                        it refuses FLOW_MODs, GROUP_MODs, and groups that name groups
-//! wait 5                                               seconds pass
-//! note | as noted | not as noted 1                     the entries of physical switches: all, all, and one of them
-//! groups 6 0 0                                         how many groups the physical switches have
+//! red@1> flow add match=in_port=1 actions=output:10   red's controller sends to red's switch 1, with xid 7
+//! red@1> flow add actions=output:9 -> ERROR OFPBAC_…  the reply, with this xid and this type of message
+//! red,blue@1,2> flow add actions=flood                each tenant sends to each of the switches
+//! red@1> barrier ; echo                               one after the other, without waiting for replies
+//! red@1< PORT_STATUS MODIFY 10                        the next message that the controller has received from switch 1
+//! red@1:2> 10.0.0.1>10.0.0.2 -> red@3:1 blue@2:local  the host at port 2 of physical switch 1 sends; hosts receive
+//! wire< red@3:1[10.0.0.9>10.0.0.2,dl_dst=…]           the next host that receives, and changed fields (empty: no host)
+//! same                                                hosts or controllers have received something (also: -> same)
+//! cut blue 1:11-3:11                                  of blue's links only these have no path (empty: all have one)
+//! tags 3000                                           all links get tags from this number on
+//! lose blue@1 2 | find blue@1 2                       a member of a big switch disconnects, and connects again
+//! restart blue@1                                      a big switch is restarted
+//! refuses 1 2 | refuses 1                             physical switch 1 refuses the second change from now on, or none
+//! refuses 1 flows groups chains                       it refuses FLOW_MODs, GROUP_MODs, and groups that name groups
+//! wait 5                                              seconds pass
+//! note | as noted | not as noted 1                    saves the entries of all physical switches | all equal the saved
+//!                                                     entries | those of physical switch 1 do not
+//! groups 6 0 0                                        the numbers of groups on the physical switches
 //! ```
 //! Each step is also made in the tenant's reference network, and must have the same result there: the same packets at
 //! the same hosts, and the same messages. After `only`, a step is made on the testbed alone. `[1.0]` and `[1.3]` begin
-//! lines for one version. What hosts and controllers receive must be named before the next step.
+//! lines for one version. The text must name all packets and messages that hosts and controllers receive before the
+//! next step.
 
 use super::script::Lines;
 use super::{LOCAL, Plan, Seen, Testbed, VERSIONS, changes, packet, request};
@@ -30,7 +32,7 @@ use emulate::Fault;
 const TENANTS: [&str; 3] = ["red", "blue", "green"];
 const UNASKED: [&str; 3] = ["PACKET_IN", "PORT_STATUS", "FLOW_REMOVED"];
 
-/// These networks, on switches of each version.
+/// Plays a scenario with these networks on switches of each version.
 pub struct BothVersions(Vec<Plan>);
 
 pub fn both_versions(plans: Vec<Plan>) -> BothVersions {
@@ -48,7 +50,7 @@ impl BothVersions {
 }
 
 impl Testbed {
-    /// Goes on with a scenario.
+    /// Plays a scenario on this testbed, in its present state.
     #[track_caller]
     pub fn play(&mut self, script: &str) {
         let mut lines = Lines::new(self.version(1), script);
@@ -64,7 +66,7 @@ impl Testbed {
 
 struct Player<'a> {
     testbed: &'a mut Testbed,
-    /// What the text has yet to name.
+    /// The packets and messages that the text has not named yet.
     seen: Seen,
     /// The last packet that was sent.
     sent: Vec<u8>,

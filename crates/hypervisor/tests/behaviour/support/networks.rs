@@ -1,11 +1,11 @@
-//! Networks of two tenants. Requests and packets must have the same result on the testbed and on switches of the tenant's
-//! own.
+//! Networks of two tenants. Requests and packets must have the same result on the testbed and on switches of the
+//! tenant's own.
 
 use super::*;
 
-/// Two tenants on three switches, with the same addresses and port numbers. The second
-/// tenant's link from the first switch to the third passes through the second switch, and leaves by the same port as
-/// its link to the second switch. So its links are a ring.
+/// Two tenants on three switches, with the same addresses and port numbers. The second tenant's link from the first
+/// switch to the third passes through the second switch, and leaves by the same port as its link to the second switch.
+/// The second tenant's links are a ring.
 pub fn two_networks() -> Vec<Plan> {
     let red = Plan {
         edges: vec![(1, 1, 1), (1, 2, 2), (2, 1, 1), (3, 1, 1)],

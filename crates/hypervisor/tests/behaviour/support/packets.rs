@@ -1,7 +1,7 @@
 //! Frames by name. `10.1.0.1>10.1.0.2` is a UDP datagram, and `arp:10.1.0.1>10.1.0.2` is an ARP request. `vlan5:…` is
 //! the datagram with a VLAN tag: the number is the last 16 bits of the tag, so `vlan8197` is VLAN 5 with priority 1.
 //! `tp99:…` is the datagram to this port, `ttl1:…` is the datagram with this time to live, and `lldp` is a link probe.
-//! A name with `*3` has 3 more bytes of data. Behind a name, ` dl_src=… dl_dst=…` are other Ethernet addresses.
+//! A name with `*3` has 3 more bytes of data. ` dl_src=… dl_dst=…` after a name are other Ethernet addresses.
 
 use emulate::frame::build::{Path, host_mac};
 use fabric::discovery::{Discovery, Settings};
@@ -20,10 +20,10 @@ pub fn but_for_the_port() -> String {
     format!("dl_vlan=5,dl_vlan_pcp=0,{ONE_PACKET}")
 }
 
-/// Where a frame has the time to live of IPv4.
+/// The place of the IPv4 time to live in a frame.
 const TTL: usize = 14 + 8;
 
-/// The frame of a name.
+/// The frame with this name.
 pub fn packet(name: &str) -> Vec<u8> {
     if let Some((name, address)) = name.rsplit_once(' ') {
         let mut frame = packet(name);
@@ -66,7 +66,7 @@ pub fn packet(name: &str) -> Vec<u8> {
     }
 }
 
-/// What a packet is called in descriptions.
+/// The name of a packet in descriptions.
 pub fn name_of(data: &[u8]) -> String {
     let key = Key::extract(0, data);
     let addresses = || {
@@ -86,7 +86,7 @@ pub fn name_of(data: &[u8]) -> String {
     }
 }
 
-/// What differs from the frame that was sent: its name, its Ethernet addresses.
+/// The differences from the sent frame: the name and the Ethernet addresses.
 pub fn changes(sent: &[u8], got: &[u8]) -> Vec<String> {
     let mut all = Vec::new();
     if sent.get(12..) != got.get(12..) {

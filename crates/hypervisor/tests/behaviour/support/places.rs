@@ -1,5 +1,5 @@
-//! Maps of the paths and ports of tenants' networks on the testbed's switches. The cores have to follow changes of these
-//! maps.
+//! Maps of the paths and ports of tenants' networks on the testbed's switches. The cores have to follow changes of
+//! these maps.
 
 use super::testbed::{Versions, datapath};
 use fabric::embedding::{
@@ -16,31 +16,32 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Plan {
     /// `(physical switch, its port, virtual port)`: an edge port with a host.
     pub edges: Vec<(u64, u32, u32)>,
-    /// Hosts that share their physical port with other tenants. A port may have several.
+    /// `(physical switch, its port, virtual port, address)`: a host that shares its physical port with other tenants. A
+    /// port may have several hosts.
     pub shared: Vec<(u64, u32, u32, [u8; 6])>,
     /// `(physical switch, virtual port)` at both ends of a virtual link.
     pub links: Vec<[(u64, u32); 2]>,
-    /// Those of them that have a way on the other side of the ring as well.
+    /// Links that have a second path on the other side of the ring.
     pub standby: Vec<[(u64, u32); 2]>,
-    /// Those of their ends that send by that.
+    /// Ends of links that send by the second path.
     pub astray: Vec<(u64, u32)>,
-    /// Physical switches that are one of the tenant's, which goes by the first of them.
+    /// The physical switches that are one big switch of the tenant. The big switch has the number of the first.
     pub big: Vec<u64>,
-    /// Those of the links that have no way.
+    /// Links that have no path.
     pub cut: Vec<[(u64, u32); 2]>,
     /// The form in which the tenant's controllers get link labels.
     pub labels: Option<LabelForm>,
 }
 
 impl Plan {
-    /// The number by which the tenant's switch on a physical one goes.
+    /// The number of the tenant's switch on this physical switch.
     pub fn head(&self, switch: u64) -> u64 {
         if self.big.contains(&switch) { self.big[0] } else { switch }
     }
 }
 
-/// The maps of all switches, and the highest tag. Each hop of each link has a tag of its own among those that the same port of
-/// the switch sends; by another port the same may be another tenant's.
+/// The maps of all switches, and the highest tag. Each hop of each link has a tag that no other hop at the same port of
+/// the switch sends. At another port another tenant may have the same tag.
 pub fn maps(plans: &[Plan], first: u16) -> (BTreeMap<u64, SwitchMap>, u16) {
     let mut maps: BTreeMap<u64, SwitchMap> = BTreeMap::new();
     let mut tags = Tags { first, next: BTreeMap::new() };
@@ -48,7 +49,7 @@ pub fn maps(plans: &[Plan], first: u16) -> (BTreeMap<u64, SwitchMap>, u16) {
         let id = TenantId(at as u16 + 1);
         for &[a, b] in plan.links.iter().filter(|link| plan.cut.contains(link)) {
             for (end, far) in [(a, b), (b, a)] {
-                // Nowhere, it is on all members alike.
+                // A link without a path has its end on all members.
                 for member in far_end(plan, end).on {
                     let nowhere = no_way(far_end(plan, far));
                     put_port(&mut maps, at, plan, member.0, end.1, nowhere);
@@ -81,7 +82,7 @@ pub fn maps(plans: &[Plan], first: u16) -> (BTreeMap<u64, SwitchMap>, u16) {
             put(a.0, a.1, end(|(there, back)| (there.0, back.1), a, b));
             put(b.0, b.1, end(|(there, back)| (back.0, there.1), b, a));
         }
-        // Inside a big switch each member reaches the others' ports by a tunnel of its own to each.
+        // Each member of a big switch reaches each port of the other members by a tunnel of its own.
         let own: Vec<(u64, u32, PortKind)> = plan
             .big
             .iter()
@@ -105,7 +106,7 @@ pub fn maps(plans: &[Plan], first: u16) -> (BTreeMap<u64, SwitchMap>, u16) {
                     PortKind::Edge { hosts, .. } => hosts.clone(),
                     _ => Vec::new(),
                 };
-                // It becomes known with the versions that switches speak.
+                // `know_versions` sets the form of tags when the versions of the switches are known.
                 let tagging = Tagging::default();
                 let kind = PortKind::Remote { sends, tagging, hosts };
                 put_port(&mut maps, at, plan, member, *number, kind);
@@ -119,7 +120,7 @@ pub fn maps(plans: &[Plan], first: u16) -> (BTreeMap<u64, SwitchMap>, u16) {
     (maps, last)
 }
 
-/// What the ends of links know of each other.
+/// Sets the form of tags at the ends of links and tunnels, which depends on the version of the switch at the far end.
 pub fn know_versions(maps: &mut BTreeMap<u64, SwitchMap>, versions: &Versions) {
     let tagging = |dpid: u64| match versions[dpid as usize - 1] {
         Version::V1_0 => Tagging::Single,
@@ -146,7 +147,7 @@ pub fn know_versions(maps: &mut BTreeMap<u64, SwitchMap>, versions: &Versions) {
     }
 }
 
-/// A tenant's link has no path: its port is down.
+/// Removes the path of a tenant's link, so that the port is down.
 pub fn cut(map: &mut SwitchMap, tenant: TenantId, port: u32) {
     let port = map.members.get_mut(&tenant).unwrap().ports.get_mut(&port).unwrap();
     port.up = false;
@@ -194,20 +195,20 @@ pub fn hw_addr(plan: &Plan, tenant: usize, switch: u64, number: u32) -> [u8; 6] 
     [2, tenant as u8, plan.head(switch) as u8, 0, high, low]
 }
 
-/// The ways of a link: there, and back.
+/// The paths of a link in both directions, each with its first and its last hop.
 type Both = ((Hop, Hop), (Hop, Hop));
 
-/// By which way round the ring of switches.
+/// The direction of a path in the ring of switches.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Route {
-    /// Not between the first and the last.
+    /// The path does not use the wire between the first and the last switch.
     Active,
     Standby,
 }
 
 const ROUTES: [Route; 2] = [Route::Active, Route::Standby];
 
-/// Tags that are in use: the next for what each port of each switch sends.
+/// The next free tag of each port of each switch.
 struct Tags {
     first: u16,
     next: BTreeMap<(u64, u32), u16>,
@@ -221,7 +222,8 @@ impl Tags {
     }
 }
 
-/// The first hop as it leaves and the last as it arrives.
+/// Makes a path between two switches, with transits in between. Gives the first hop as it leaves and the last hop as it
+/// arrives.
 fn way(
     (from, to): (u64, u64),
     route: Route,

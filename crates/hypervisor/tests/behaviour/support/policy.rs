@@ -14,7 +14,7 @@ use hypervisor::TenantId;
 use hypervisor::policy::{FlowspaceEntry, Limits, Permission, Rate, Statistics, Switches, Tenant};
 use std::sync::Arc;
 
-/// Reads a policy; panics on text that is none, which is a mistake in the test.
+/// Reads a policy. Panics on invalid text, which is a mistake in the test.
 pub fn policy(text: &str) -> Policy {
     let mut tenants: Vec<Tenant> = Vec::new();
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -42,7 +42,8 @@ pub fn policy(text: &str) -> Policy {
     policy
 }
 
-/// A virtual switch of the tenant's own, with a port for each of the world's switch that is named, numbered from 1.
+/// Adds a virtual switch for the tenant. For each port of the world's switch that the line names, the virtual switch
+/// has one port, numbered from 1.
 fn add_network(line: &str, policy: &mut Policy) {
     let mut words = line.trim().split([' ', ':']);
     let name = words.next().unwrap();

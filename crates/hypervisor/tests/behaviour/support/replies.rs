@@ -2,7 +2,8 @@
 
 use super::{Seat, World};
 
-/// The messages that the tenant's controller receives. The requests have the transaction ids from 1 on.
+/// A controller sends these requests at once, with transaction ids from 1 on. Gives the messages that the controller
+/// receives.
 pub fn at_once(world: &mut World, seat: Seat, all: &[&str]) -> Vec<String> {
     for (xid, words) in (1..).zip(all) {
         world.say(seat, xid, words);
@@ -11,7 +12,8 @@ pub fn at_once(world: &mut World, seat: Seat, all: &[&str]) -> Vec<String> {
     world.heard(seat)
 }
 
-/// Whether the replies to all requests before a barrier come before the barrier's reply, and all other replies after it.
+/// Whether the replies to all requests before a barrier arrive before the barrier's reply, and all other replies arrive
+/// after the barrier's reply.
 pub fn is_divided(heard: &[String]) -> bool {
     let replies = heard.iter().filter_map(|it| it.split_once(' '));
     let replies = replies.filter_map(|(xid, it)| Some((xid.parse().ok()?, it)));

@@ -13,7 +13,7 @@ use openflow::v10::{
 };
 use openflow::{NO_BUFFER, Version};
 
-/// The words behind a message's name.
+/// The words of a message.
 pub struct Words<'a>(Vec<&'a str>);
 
 impl<'a> Words<'a> {
@@ -27,7 +27,7 @@ impl<'a> Words<'a> {
         self.0.get(at).unwrap_or_else(|| panic!("a word is missing: {:?}", self.0))
     }
 
-    /// A number, decimal or with 0x; `default` where there is none.
+    /// A number, decimal or with 0x. Gives `default` if the key is missing.
     pub fn number(&self, key: &str, default: u64) -> u64 {
         self.get(key).map_or(default, |value| match value.strip_prefix("0x") {
             Some(digits) => u64::from_str_radix(digits, 16).unwrap(),
@@ -35,18 +35,18 @@ impl<'a> Words<'a> {
         })
     }
 
-    /// What a buffer id is.
+    /// The buffer id, or `NO_BUFFER`.
     pub fn buffer(&self) -> u32 {
         self.number("buffer", NO_BUFFER.into()) as u32
     }
 
-    /// FLOW_MOD flags: both versions number those that they share alike.
+    /// FLOW_MOD flags. A flag that is in both versions has the same number in both.
     pub fn flags(&self) -> u16 {
         self.get("flags").map_or(0, |flags| {
             let bit = |name: &str| match name {
                 "rem" => 1,
                 "overlap" => 2,
-                // In 1.3 it resets counts.
+                // This bit is OFPFF_EMERG in 1.0 and OFPFF_RESET_COUNTS in 1.3.
                 "emerg" | "reset" => 4,
                 other => panic!("no flag: {other}"),
             };
@@ -54,7 +54,7 @@ impl<'a> Words<'a> {
         })
     }
 
-    /// The address of a port that a PORT_MOD names: `mac=…`, else what an emulated switch gives it.
+    /// The address of the port of a PORT_MOD: `mac=…`, or the address that an emulated switch gives the port.
     pub fn hw_addr(&self, port: u32) -> [u8; 6] {
         if let Some(text) = self.get("mac") {
             let octets: Vec<u8> =
@@ -121,7 +121,7 @@ fn request_v10(xid: u32, words: &Words<'_>, out: &mut Vec<u8>) {
 fn wire_match(words: &Words<'_>) -> Match {
     let match_: flowspace::Match = words.get("match").unwrap_or("").parse().unwrap();
     let wire = match_.to_v10().unwrap();
-    // As a controller fills it from a packet: also what says nothing of that is not wild.
+    // With `full` no field is a wildcard, as in a match that a controller fills from a packet.
     let is_full = words.get("full").is_some();
     if is_full { Match { wildcards: Wildcards(0), ..wire } } else { wire }
 }

@@ -66,7 +66,7 @@ pub fn request_v13(xid: u32, words: &Words<'_>, out: &mut Vec<u8>) {
     message.write(xid, out).unwrap();
 }
 
-/// `key=7/0`: as master or equal, as slave.
+/// `key=7/0`: the mask for the roles master and equal, and the mask for the role slave.
 fn masks(words: &Words<'_>, key: &str, default: [u32; 2]) -> [u32; 2] {
     words.get(key).map_or(default, |value| {
         let (master, slave) = value.split_once('/').unwrap();

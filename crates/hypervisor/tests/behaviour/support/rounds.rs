@@ -5,8 +5,8 @@ use super::warm::{WarmCore, median, seconds};
 use openflow::Version;
 use std::time::Duration;
 
-/// The rounds of a measurement: the CPU time of the core, the messages to the switch, and the longest call into the core. All tenants of
-/// the event loop wait for a call, so the longest call is the stall of a neighbour.
+/// The rounds of a measurement: the CPU time of the core, the messages to the switch, and the longest call into the
+/// core. All tenants of the event loop wait for a call, so the longest call is the delay of another tenant.
 #[derive(Default)]
 pub struct Rounds {
     times: Vec<f64>,

@@ -2,21 +2,21 @@
 //!
 //! ```text
 //! red> 7 flow add match=in_port=1 actions=output:2     red's controller sends, with xid 7
-//! red< 7 ERROR OFPFMFC_EPERM of type 14 xid 7          the next message that it has received
+//! red< 7 ERROR OFPFMFC_EPERM of type 14 xid 7          the next message that the controller has received
 //! red2> …                                              another controller of red, connected when first named
 //! wire> 1 10.1.0.1>10.1.0.2                            a packet arrives at port 1
-//! wire< 2 3                                            it left by these ports (nothing: by none)
-//! left 2                                               what PACKET_OUTs have sent since
+//! wire< 2 3                                            the packet has left by these ports (empty: by no port)
+//! left 2                                               the ports by which PACKET_OUTs have sent packets since
 //! switch= prio=5 in_port=1; …                          the entries on the switch, without the hypervisor's own
-//! switch> 0102000800000005                             the switch sends these bytes; then, what it was sent in turn:
-//! sent 3                                               the types of those messages
-//! counted 1                                            messages of the switch without a request, so far
+//! switch> 0102000800000005                             the switch sends these bytes
+//! sent 3                                               the types of the messages that the switch has then received
+//! counted 1                                            the number of messages of the switch without a request
 //! wait 30ms                                            time passes
 //! port down 2 | port up 2 | port add 5 | port remove 2 something happens to a port
 //! policy                                               the lines up to `end` are the new policy
 //! ```
-//! A line that begins with `[1.0]` or `[1.3]` is for that version only. At the end no controller may have received a
-//! message that the text does not name.
+//! A line that begins with `[1.0]` or `[1.3]` is for that version only. The test fails if at the end a controller has
+//! received a message that the text does not name.
 
 use super::{Seat, Setup, VERSIONS, World, packet, policy};
 use openflow::Version;
@@ -28,19 +28,19 @@ pub fn both(policy: &str, script: &str) {
     }
 }
 
-/// Plays it on one.
+/// Plays a scenario on one version.
 pub fn play_on(version: Version, policy: &str, script: &str) {
     play_with(Setup::new(version, policy), script);
 }
 
-/// Plays it in a world of this making; gives the world as it is afterwards.
+/// Plays a scenario in a world with this setup. Gives the world after the scenario.
 pub fn play_with(setup: Setup, script: &str) -> World {
     let mut world = World::new(setup);
     play(&mut world, script);
     world
 }
 
-/// The lines of a scenario that are for one version, and those of them that have been played.
+/// The lines of a scenario for one version, and the lines that have been played.
 pub struct Lines<'a> {
     rest: std::str::Lines<'a>,
     mine: &'static str,
@@ -53,7 +53,7 @@ impl<'a> Lines<'a> {
         Lines { rest: script.lines(), mine, done: format!("{mine}\n") }
     }
 
-    /// What a failure shows: the version, and the lines so far.
+    /// The text that a failure shows: the version, and the lines that have been played.
     pub fn done(&self) -> &str {
         &self.done
     }
@@ -74,7 +74,7 @@ impl<'a> Iterator for Lines<'a> {
     }
 }
 
-/// Goes on with a world.
+/// Plays a scenario in an existing world.
 pub fn play(world: &mut World, script: &str) {
     let mut seats: Vec<(String, Seat)> = Vec::new();
     let mut left = Vec::new();
@@ -112,7 +112,7 @@ pub fn play(world: &mut World, script: &str) {
             "wait" => world.advance(duration(what)),
             "port" => happen(world, what),
             "switch=" => {
-                // Without the table, which differs between the versions.
+                // The text has no table, because the table differs between the versions.
                 let flows: Vec<String> = world
                     .tenant_flows()
                     .iter()

@@ -31,8 +31,8 @@ pub fn host(tenant: usize, n: u8) -> [u8; 6] {
     [2, 0, 0, 0, 0x10 + tenant as u8, n]
 }
 
-/// A tenant with two shared ports on the first switch; behind one of them are two hosts of the tenant. A link leads to a
-/// host at the second switch.
+/// A tenant with two shared ports on the first switch. The first shared port has two hosts of the tenant, and the
+/// second has one. A link connects the first switch to the second, which has one more host.
 pub fn plan(tenant: usize) -> Plan {
     let whole = tenant as u32 + 1;
     Plan {
@@ -60,7 +60,7 @@ pub fn testbed() -> Testbed {
     testbed_of(Version::V1_3)
 }
 
-/// A testbed with both tenants, whose second switches send packets on.
+/// A testbed with both tenants. Their second switches forward packets between the link and the host.
 pub fn testbed_of(version: Version) -> Testbed {
     let mut testbed = Testbed::new(version, vec![plan(RED), plan(BLUE)]);
     for tenant in [RED, BLUE] {
@@ -86,7 +86,8 @@ pub fn frame(from: [u8; 6], to: [u8; 6]) -> Vec<u8> {
 /// The switch, the port and the destination address of each packet that has reached the tenant.
 pub type Reached = Vec<(u64, u32, [u8; 6])>;
 
-/// A frame of a tenant comes in by a port of a switch. Fails if a port that only the other tenant has is reached.
+/// Sends a frame of a tenant into a port of a switch. Gives the packets that reach the tenant. Fails if a packet
+/// reaches a port that only the other tenant has.
 #[track_caller]
 pub fn reached(
     testbed: &mut Testbed,
@@ -116,7 +117,7 @@ pub fn reached(
     reached
 }
 
-/// The packets that have to reach the tenant, if a frame leaves by these ports of the first switch.
+/// The packets that must reach the tenant if a frame leaves by these ports of the first switch.
 pub fn meant(shared: &[(u64, u32, u32, [u8; 6])], from: u32, by: &[u32], to: [u8; 6]) -> Reached {
     let mut meant = Vec::new();
     for &port in by.iter().filter(|port| **port != from) {
@@ -135,7 +136,8 @@ pub fn meant(shared: &[(u64, u32, u32, [u8; 6])], from: u32, by: &[u32], to: [u8
     meant
 }
 
-/// Fails unless each frame that comes in, by any port, leaves by these ports as it has to.
+/// Sends a frame from each port to each kind of destination. Fails unless each frame leaves by these ports and reaches
+/// only the right hosts.
 #[track_caller]
 pub fn leaves_by(testbed: &mut Testbed, tenant: usize, by: &[u32], note: &str) {
     let other = 1 - tenant;
@@ -158,7 +160,7 @@ pub fn leaves_by(testbed: &mut Testbed, tenant: usize, by: &[u32], note: &str) {
 
 pub const EVERYWHERE: &[u32] = &[WHOLE, 7, 8, LINK];
 
-/// Lists of actions that send by shared ports, and the ports by which packets leave.
+/// Action lists that output to shared ports, and the ports by which packets leave.
 pub const LISTS: [(&str, &[u32]); 6] = [
     ("flood", EVERYWHERE),
     ("all", EVERYWHERE),
@@ -184,7 +186,8 @@ pub fn big_plan(tenant: usize) -> Plan {
     }
 }
 
-/// Fails unless a frame that leaves a big switch by these ports reaches the tenant's hosts there, and nobody else.
+/// Sends a frame into red's big switch. Fails unless the frame leaves by these ports, and reaches of red only the right
+/// hosts.
 #[track_caller]
 pub fn leaves_big(testbed: &mut Testbed, from: (u64, u32), by: &[u32], to: [u8; 6], note: &str) {
     let plan = big_plan(RED);
@@ -239,7 +242,8 @@ pub fn world_on(map: SwitchMap, configure: fn(&mut emulate::Config)) -> (World, 
     (world, red)
 }
 
-/// Both tenants' second switches pass on what comes, and so do switches of their own.
+/// A testbed with both tenants. Their second switches forward packets between the link and the host, also in the
+/// reference networks.
 pub fn both() -> Testbed {
     let mut testbed = Testbed::new(Version::V1_3, vec![plan(RED), plan(BLUE)]);
     for tenant in [RED, BLUE] {
@@ -253,14 +257,16 @@ pub fn address(address: [u8; 6]) -> String {
     address.map(|octet| format!("{octet:02x}")).join(":")
 }
 
-/// For whom packets of a tenant's may be: its hosts behind the shared ports, others, and everybody.
+/// The destination addresses of a tenant's packets: the tenant's hosts at shared ports, hosts of the other tenant, an
+/// unknown host, broadcast and multicast.
 pub fn destinations(tenant: usize) -> Vec<[u8; 6]> {
     let own = [1, 2, 3].map(|n| host(tenant, n));
     let others = [host(1 - tenant, 1), host(1 - tenant, 3), STRANGER, BROADCAST, EVERY_NODE];
     own.into_iter().chain(others).collect()
 }
 
-/// What becomes of a frame is what becomes of it on the tenant's own, where its hosts take what is for them.
+/// Sends a frame. The result is the same as on the tenant's reference network, in which hosts at shared ports receive
+/// only frames with their own address or a group address.
 #[track_caller]
 pub fn same(
     testbed: &mut Testbed,
@@ -274,13 +280,13 @@ pub fn same(
     let frame = frame(sources.next().map_or([2, 0, 0, 0, 0x77, 1], |it| it.3), to);
     let beside = at_hosts(plan, testbed.send_beside(tenant, switch, port, &frame));
     let mut seen = testbed.send(tenant, switch, port, &frame);
-    // The wires are the other tenant's as well.
+    // The other tenant has ports at the same wires.
     seen.delivered.retain(|it| it.0 == tenant || ![7, 8].contains(&it.2));
     assert_eq!(seen, beside, "{note}: {at:?} {to:x?}");
     seen
 }
 
-/// All frames that come in anywhere. Gives how often they leave.
+/// Sends a frame from each port to each destination, as [`same`] does. Gives the number of delivered frames.
 #[track_caller]
 pub fn all_same(testbed: &mut Testbed, plan: &Plan, tenant: usize, note: &str) -> usize {
     let mut left = 0;

@@ -7,8 +7,8 @@ use super::*;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// The first of the plans, each with two ports at its second switch that both share, behind which are hosts of either; the
-/// second of them is LOCAL.
+/// The plans of `two_networks`. At the second switch both tenants share two ports, and both have hosts at each of these
+/// ports. The second shared port is LOCAL.
 pub fn sharing() -> Vec<Plan> {
     let mut plans = two_networks();
     plans[0].shared = vec![(2, 2, 2, mac(1)), (2, 2, 2, mac(0)), (2, 4, LOCAL, mac(2))];
@@ -16,7 +16,7 @@ pub fn sharing() -> Vec<Plan> {
     plans
 }
 
-/// The same of big switches: one of the ports is at each of the first two members.
+/// The plans of `big_networks`, with one shared port at each of the first two members.
 pub fn sharing_big() -> Vec<Plan> {
     let mut plans = big_networks();
     for plan in &mut plans {
@@ -32,14 +32,15 @@ fn mac(n: u8) -> [u8; 6] {
     emulate::frame::build::host_mac(n.into())
 }
 
-/// A host's address, or one of many, in octets.
+/// The address of a host, a broadcast address or a multicast address, in octets.
 fn addresses() -> impl Strategy<Value = [String; 6]> {
     let all = (0..3).map(mac).chain([[0xff; 6], [0x33, 0x33, 0, 0, 0, 1]]);
     let words = |it: [u8; 6]| it.map(|octet| format!("{octet:02x}"));
     prop::sample::select(all.map(words).collect::<Vec<_>>())
 }
 
-/// Rules that use groups and, most of them, name their destination; and some of a later table that write another.
+/// Rules that use groups, and rules of a later table that write a destination. Most of the rules with groups match on a
+/// destination.
 fn naming() -> impl Strategy<Value = String> {
     let rewrites = (addresses(), 1..60_000u16).prop_map(|(to, priority)| {
         let to = to.join(".");
@@ -68,7 +69,7 @@ fn using() -> impl Strategy<Value = String> {
     )
 }
 
-/// With groups more often, and such rules; before all else or behind it.
+/// Cases with more groups and with rules of [`naming`], before or after all other commands.
 pub fn grouping() -> impl Strategy<Value = Case> {
     let said = vec((0..2usize, 1..=3u64, group_mod(), [naming(), naming(), naming()]), 0..6);
     (cases(Version::V1_3, 0.3), said, any::<bool>()).prop_map(|(mut case, said, first)| {
@@ -84,7 +85,8 @@ pub fn grouping() -> impl Strategy<Value = Case> {
     })
 }
 
-/// With rules that send by shared ports by lists, in all tables, whatever comes behind that and whatever is in the set.
+/// Cases with rules in all tables whose action lists output to shared ports. Any actions may follow the output, and the
+/// action set may be any set.
 pub fn listing() -> impl Strategy<Value = Case> {
     let output = || {
         prop::sample::select(vec![
@@ -134,7 +136,7 @@ pub fn listing() -> impl Strategy<Value = Case> {
     });
     let said = vec((0..2usize, 1..=3u64, vec(rule, 1..4), pass), 1..8);
     (cases(Version::V1_3, 0.3), said).prop_map(|(mut case, said)| {
-        // Before and after others.
+        // Half of these rules are before the other commands, and half are after.
         for (at, (tenant, switch, rules, pass)) in said.into_iter().enumerate() {
             let words = rules.into_iter().chain([pass]);
             let words: Vec<_> = words.map(|words| (tenant, switch, words)).collect();
@@ -145,8 +147,8 @@ pub fn listing() -> impl Strategy<Value = Case> {
     })
 }
 
-/// With rules of 1.0 that output to shared ports. Of these rules, those that match a destination are accepted. Some rules send a
-/// packet to the controller as it arrived and as it was changed.
+/// Cases with rules of 1.0 that output to shared ports. Weir accepts those rules that match on a destination. Some
+/// rules send a packet to the controller as it arrived and as it was changed.
 pub fn naming_v10() -> impl Strategy<Value = Case> {
     let output = prop::sample::select(vec![
         "flood",

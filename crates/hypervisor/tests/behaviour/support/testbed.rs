@@ -1,5 +1,5 @@
-//! The testbed: several wired switches with their cores, and tenants' networks on these switches. Beside the testbed, each
-//! tenant has a network of switches of its own. Packets and requests must have the same result in both.
+//! The testbed: several wired switches with their cores, and tenants' networks on these switches. Beside the testbed,
+//! each tenant has a reference network of switches of its own. Packets and requests must have the same result in both.
 //!
 //! ```text
 //!   hosts at ports 1 to 4 of each       s1 5───5 s2 6───5 s3 6───6 s1
@@ -33,22 +33,22 @@ pub use counting::Counted;
 
 /// The physical switches are numbered from 1.
 pub const SWITCHES: u64 = 3;
-/// The port into a switch's own network stack, in the numbering of 1.3.
+/// The number of the port LOCAL in 1.3.
 pub const LOCAL: u32 = 0xffff_fffe;
-/// The first VLAN id of those reserved for links.
+/// The first VLAN id that is reserved for links.
 const FIRST_TAG: u16 = 2000;
 
-/// What each of the physical switches speaks.
+/// The version of each physical switch.
 pub type Versions = [Version; SWITCHES as usize];
 
-/// What has been seen: who got which frame, and which PACKET_IN came from which switch.
+/// The frames that hosts have received, and the messages that controllers have received.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
-    /// `(tenant, physical switch, port of the tenant's)` and the frame.
+    /// `(tenant, physical switch, virtual port)` and the frame.
     pub delivered: Vec<(usize, u64, u32, Vec<u8>)>,
     /// `(tenant, physical switch)` and the message in words.
     pub received: Vec<(usize, u64, String)>,
-    /// Whether a packet went round and round.
+    /// Whether a packet was in an endless loop.
     pub endless: bool,
 }
 
@@ -59,7 +59,7 @@ impl Seen {
         self
     }
 
-    /// Joins the packets and messages that were seen later to these.
+    /// Adds packets and messages that were seen later.
     pub fn and(mut self, later: Seen) -> Seen {
         self.delivered.extend(later.delivered);
         self.received.extend(later.received);
@@ -68,15 +68,15 @@ impl Seen {
     }
 }
 
-/// Tables of a switch that a tenant with a network does not see.
+/// The number of tables of a switch that a tenant with a network does not see.
 const OWN_TABLES: u8 = 2;
 
-/// What switches are like.
+/// The properties of the switches.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Make {
-    /// How many packets they keep.
+    /// The number of packets that a physical switch buffers.
     pub buffers: u32,
-    /// Whether they do what is in a packet's action set on a miss, as Open vSwitch does.
+    /// Whether the switches execute the action set of a packet on a miss, as Open vSwitch does.
     pub runs_sets: bool,
 }
 
@@ -90,42 +90,42 @@ pub struct Testbed {
     versions: Versions,
     physical: Network,
     cores: Vec<Switch>,
-    /// What they have stored.
+    /// The store of each core.
     stores: Vec<BTreeMap<StoreKey, Vec<u8>>>,
     seats: BTreeMap<(usize, u64), ControllerIndex>,
-    /// Which tenant's port each host of the physical network stands for.
+    /// The tenants' virtual ports at each host of the physical network.
     hosts: Vec<Vec<(usize, u32)>>,
     host_points: Vec<Point>,
     bigs: Vec<Big>,
     plans: Vec<Plan>,
     references: Vec<Network>,
-    /// Physical switch of each reference switch, and where each reference host is.
+    /// The physical switch and the virtual port of each reference host, by tenant.
     reference_hosts: Vec<Vec<(u64, u32)>>,
     seen: Seen,
     /// The messages that tenants' controllers have received since the last request for port counters.
     raw: Vec<Vec<u8>>,
     /// Switches whose cores get no requests and replies of other cores, and send none.
     deaf: BTreeSet<u64>,
-    /// Tenants' ports that physical switches refuse, as their cores say.
+    /// The tenants' ports that are down because physical switches refuse their rules, as the cores report.
     refused: BTreeMap<u64, Vec<(TenantId, u32)>>,
-    /// A physical switch, the type of the message that it refuses next, and with which error.
+    /// A physical switch, the type of the message that the switch refuses next, and the error code.
     refuses: Option<(u64, u8, ErrorCode)>,
-    /// What each physical switch was sent and did not refuse.
+    /// The messages that each physical switch has received and has not refused.
     sent: Vec<Vec<Vec<u8>>>,
     policy: Arc<Policy>,
     now: u64,
 }
 
-/// A big switch: what joins its members, and the switch in front.
+/// A big switch: the object that joins its members, and its front, the core that serves the tenant's controllers.
 pub struct Big {
     pub tenant: usize,
     head: u64,
     pub joint: BigSwitch,
-    /// Where it sits on its members.
+    /// The connection of the big switch to each member.
     seats: BTreeMap<u64, ControllerIndex>,
     connected: Vec<u64>,
     front: Option<Switch>,
-    /// What the front has stored.
+    /// The store of the front.
     store: BTreeMap<StoreKey, Vec<u8>>,
 }
 
@@ -134,7 +134,7 @@ pub fn datapath(tenant: usize, switch: u64) -> u64 {
     0xa0 + 0x10 * tenant as u64 + switch
 }
 
-/// Changes of a few entries are applied in batches, too.
+/// The batch is small, so that Weir applies also changes of a few entries in several batches.
 fn settings() -> Settings {
     Settings { batch: 2, ..Settings::default() }
 }
@@ -144,17 +144,17 @@ impl Testbed {
         Testbed::with_buffers(version, plans, 0)
     }
 
-    /// With switches that keep so many packets; those beside it keep none.
+    /// A testbed with physical switches that buffer this number of packets. The reference switches buffer none.
     pub fn with_buffers(version: Version, plans: Vec<Plan>, buffers: u32) -> Testbed {
         Testbed::mixed([version; SWITCHES as usize], plans, buffers)
     }
 
-    /// With switches of several versions. Those of a big switch speak the same.
+    /// A testbed with switches of several versions. All members of a big switch must speak the same version.
     pub fn mixed(versions: Versions, plans: Vec<Plan>, buffers: u32) -> Testbed {
         Testbed::made(versions, plans, Make { buffers, ..Make::default() })
     }
 
-    /// With switches that are made so.
+    /// A testbed with switches of these versions and properties.
     pub fn made(versions: Versions, plans: Vec<Plan>, make: Make) -> Testbed {
         let (mut maps, tags) = Testbed::maps_from(FIRST_TAG, &plans);
         know_versions(&mut maps, &versions);
@@ -241,7 +241,7 @@ impl Testbed {
         testbed
     }
 
-    /// What a switch speaks.
+    /// The version that a switch speaks.
     pub fn version(&self, switch: u64) -> Version {
         self.versions[switch as usize - 1]
     }
@@ -250,12 +250,12 @@ impl Testbed {
         self.bigs.iter_mut().find(|big| big.tenant == tenant && big.head == switch)
     }
 
-    /// The number by which the tenant's switch on a physical one goes.
+    /// The number of the tenant's switch on this physical switch.
     pub fn head(&self, tenant: usize, switch: u64) -> u64 {
         self.plans[tenant].head(switch)
     }
 
-    /// Time passes.
+    /// Lets this number of seconds pass.
     pub fn wait(&mut self, seconds: u64) {
         (0..seconds * 4).for_each(|_| self.pass_a_quarter());
     }
@@ -270,13 +270,13 @@ impl Testbed {
         self.pump();
     }
 
-    /// What a physical switch does wrong from now on.
+    /// From now on a physical switch has these faults, and no others.
     pub fn plant(&mut self, switch: u64, faults: Vec<Fault>) {
         let at = SwitchIndex(switch as usize - 1);
         self.physical.switch_mut(at).unwrap().plant(faults);
     }
 
-    /// What the switches have to know, with tags from `first` on, and the last of them.
+    /// The maps of all switches, with tags from `first` on, and the highest tag.
     pub fn maps_from(first: u16, plans: &[Plan]) -> (BTreeMap<u64, SwitchMap>, u16) {
         maps(plans, first)
     }
@@ -286,7 +286,8 @@ impl Testbed {
         switches_of(&self.plans[tenant])
     }
 
-    /// A tenant's controller sends a request to one of its switches. Gives the messages that the controller then receives.
+    /// A tenant's controller sends a request to one of its switches. Gives the messages that the controller then
+    /// receives.
     pub fn say(&mut self, tenant: usize, switch: u64, words: &str) -> Vec<String> {
         let before = self.seen.received.len();
         self.speak(tenant, switch, words);
@@ -295,7 +296,8 @@ impl Testbed {
         received.into_iter().map(|(_, _, words)| words).collect()
     }
 
-    /// Several things, one behind the other without waiting for answers.
+    /// A tenant's controller sends several requests without waiting for replies. Gives the messages that the
+    /// controllers then receive.
     pub fn say_together(&mut self, tenant: usize, switch: u64, all: &[&str]) -> Vec<String> {
         let before = self.seen.received.len();
         all.iter().for_each(|words| self.hand(tenant, switch, words));
@@ -325,7 +327,7 @@ impl Testbed {
         }
     }
 
-    /// A PORT_MOD with the address of the tenant's virtual port, unless it has one.
+    /// Adds the address of the tenant's virtual port to a PORT_MOD that has no address.
     fn addressed(&self, tenant: usize, switch: u64, words: &str) -> String {
         let port = words.split(' ').find_map(|word| port_v13(word.strip_prefix("port=")?));
         match port.map(|port| port.0) {
@@ -337,7 +339,8 @@ impl Testbed {
         }
     }
 
-    /// The same is said to the tenant's own switch beside it; gives the errors.
+    /// A tenant's controller sends a request to its reference switch. Gives the messages that the controller then
+    /// receives.
     pub fn say_beside(&mut self, tenant: usize, switch: u64, words: &str) -> Vec<String> {
         let message = request(self.version(switch), 7, words);
         let reference = &mut self.references[tenant];
@@ -347,7 +350,7 @@ impl Testbed {
         frames(&answers).map(|frame| describe(&frame)).collect()
     }
 
-    /// A host of a tenant sends a frame; gives what is seen of it on the real network.
+    /// A host of a tenant sends a frame on the testbed. Gives the delivered frames and the messages to controllers.
     pub fn send(&mut self, tenant: usize, switch: u64, port: u32, frame: &[u8]) -> Seen {
         self.seen = Seen::default();
         let host = self.host(tenant, switch, port);
@@ -357,20 +360,21 @@ impl Testbed {
         std::mem::take(&mut self.seen).sorted()
     }
 
-    /// The same beside it.
+    /// A host of a tenant sends a frame on the tenant's reference network. Gives the delivered frames and the messages
+    /// to the controller.
     pub fn send_beside(&mut self, tenant: usize, switch: u64, port: u32, frame: &[u8]) -> Seen {
         let at = self.reference_hosts[tenant].iter().position(|p| *p == (switch, port)).unwrap();
         let journey = self.references[tenant].inject(self.now, HostIndex(at), frame);
         self.seen_beside(tenant, journey)
     }
 
-    /// A controller's PACKET_OUT, on the real network.
+    /// A tenant's controller sends a PACKET_OUT on the testbed.
     pub fn out(&mut self, tenant: usize, switch: u64, words: &str) -> Seen {
         self.said(tenant, switch, &[words]).sorted()
     }
 
-    /// A controller sends these messages one behind the other. Returns the delivered packets, and the messages to
-    /// controllers in the order of their arrival.
+    /// A controller sends these messages one after another, without waiting for replies. Returns the delivered packets,
+    /// and the messages to controllers in the order of their arrival.
     pub fn said(&mut self, tenant: usize, switch: u64, all: &[&str]) -> Seen {
         self.seen = Seen::default();
         all.iter().for_each(|words| self.hand(tenant, switch, words));
@@ -379,7 +383,7 @@ impl Testbed {
         std::mem::take(&mut self.seen)
     }
 
-    /// The same beside it.
+    /// A tenant's controller sends a PACKET_OUT on the tenant's reference network.
     pub fn out_beside(&mut self, tenant: usize, switch: u64, words: &str) -> Seen {
         let message = request(self.version(switch), 7, words);
         let at = reference_index(&self.plans[tenant], switch);
@@ -464,7 +468,7 @@ impl Testbed {
             }
             moved |= self.pump_bigs();
             if !moved {
-                // Let quiet time pass, so that barriers are sent and answered.
+                // Let time pass without messages, so that barriers are sent and answered.
                 self.now += 50_000_000;
                 for core in &mut self.cores {
                     core.handle_timeout(Instant(self.now));
@@ -625,7 +629,7 @@ fn tenant((at, plan): (usize, &Plan)) -> Tenant {
         flowspace: Vec::new(),
         limits: Limits::default(),
         queues: Vec::new(),
-        // Nicira's, which the emulated switches do not know.
+        // The experimenter id of Nicira, which the emulated switches do not support.
         experimenters: vec![0x2320],
         statistics: Default::default(),
         labels: plan.labels,
@@ -706,7 +710,7 @@ fn reference(
     let version = |switch: u64| versions[switch as usize - 1];
     for switch in switches_of(plan) {
         let mut config = config(version(switch), datapath(tenant, switch), 0);
-        // What a tenant sees between the hypervisor's tables.
+        // A tenant does not see the hypervisor's own tables.
         config.n_tables = config.n_tables.saturating_sub(OWN_TABLES).max(1);
         config.faults = make.faults();
         let index = network.add_switch(emulate::Switch::new(config));

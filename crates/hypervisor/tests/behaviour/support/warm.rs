@@ -9,20 +9,20 @@ use openflow::{NO_BUFFER, Version, frame, v10, v13};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A core with its driver's part played without allocating.
+/// A core with a driver that does not allocate memory.
 pub struct WarmCore {
     switch: Switch,
     controllers: Vec<ControllerIndex>,
     pub now: u64,
-    /// Barriers of the core's own that have to be answered.
+    /// A BARRIER_REQUEST, from which the replies to the core's own barriers are made.
     answer: Vec<u8>,
     pub south: u64,
     pub north: u64,
-    /// What the core says to controllers, if somebody takes it.
+    /// The messages of the core to controllers, if the test collects these messages.
     pub said: Option<Vec<u8>>,
     /// The switch refuses every second entry that is added.
     pub refuses: bool,
-    /// The switch refuses the FLOW_MOD after so many others.
+    /// The switch refuses one FLOW_MOD, after this number of other FLOW_MODs.
     pub refuses_after: Option<u32>,
     /// The longest time that one call into the core took, if it is measured. All tenants wait for a call. Reading the
     /// clock takes a quarter of the time of a PACKET_OUT.
@@ -95,7 +95,8 @@ impl WarmCore {
         }
     }
 
-    /// A controller of this tenant connects. With `takes` it is a big switch, which takes what the core says.
+    /// A controller of this tenant connects. With `takes` the controller is a big switch, and the messages of the core
+    /// are collected.
     pub fn connect(&mut self, tenant: TenantId, takes: bool) {
         let controller = match takes {
             true => self.switch.joint_connected(tenant),
@@ -121,7 +122,7 @@ impl WarmCore {
         names.map(pair).collect()
     }
 
-    /// Each message once.
+    /// Sends each message once.
     pub fn round(&mut self, messages: &[(Vec<u8>, Vec<u8>)]) {
         for (at, (packet_in, packet_out)) in messages.iter().enumerate() {
             self.up(packet_in);
@@ -129,19 +130,19 @@ impl WarmCore {
         }
     }
 
-    /// The switch says something.
+    /// The switch sends a message.
     pub fn up(&mut self, message: &[u8]) {
         self.switch.handle_switch_message(message, Instant(self.now));
         self.carry();
     }
 
-    /// The controller of a tenant says something.
+    /// The controller of a tenant sends a message.
     pub fn down(&mut self, tenant: usize, message: &[u8]) {
         self.say(tenant, message);
         self.carry();
     }
 
-    /// The controller of a tenant says something, and more follows before the driver carries anything.
+    /// The controller of a tenant sends a message. The driver does no other work before the next message.
     pub fn say(&mut self, tenant: usize, message: &[u8]) {
         let controller = self.controllers[tenant];
         self.timed(|switch, now| {
@@ -149,7 +150,7 @@ impl WarmCore {
         });
     }
 
-    /// The same once the core reads from the controller.
+    /// The controller of a tenant sends a message as soon as the core reads from the controller.
     pub fn say_when_read(&mut self, tenant: usize, message: &[u8]) {
         while !self.switch.wants_read(self.controllers[tenant]) {
             self.now += 100_000;
@@ -173,13 +174,13 @@ impl WarmCore {
         result
     }
 
-    /// A tenant sends a message, of which all is done when this returns.
+    /// A tenant sends a message. Returns when all work for the message is done.
     pub fn all_of(&mut self, tenant: usize, message: &[u8]) {
         self.down(tenant, message);
         self.finish();
     }
 
-    /// Lets all be done that tenants have asked for.
+    /// Returns when all requests of the tenants are done.
     pub fn finish(&mut self) {
         while self.switch.tenants().any(|it| it.held > 0) {
             self.now += 1_000_000;
@@ -187,7 +188,7 @@ impl WarmCore {
         }
     }
 
-    /// Lets everything come to rest.
+    /// Lets 100 milliseconds pass, so that all work is done.
     pub fn rest(&mut self) {
         for _ in 0..100 {
             self.now += 1_000_000;
@@ -195,17 +196,17 @@ impl WarmCore {
         }
     }
 
-    /// What the tenants' requests had the core examine.
+    /// The number of entries that the core has examined for the tenants' requests.
     pub fn examined(&self) -> u64 {
         self.switch.tenants().map(|tenant| tenant.counters.examined).sum()
     }
 
-    /// What the driver does after each message.
+    /// Does the work of the driver after each message.
     pub fn carry(&mut self) {
         while self.turn() {}
     }
 
-    /// One turn of the event loop. Says whether another is awaited.
+    /// One turn of the event loop. Gives whether another turn is awaited.
     fn turn(&mut self) -> bool {
         self.now += 1_000;
         let is_awaited = self.timed(Switch::next_turn);
@@ -274,7 +275,7 @@ impl WarmCore {
 /// The type of FLOW_MOD in both versions.
 const FLOW_MOD: u8 = 14;
 
-/// Whether a message of the switch's is a FLOW_MOD that adds an entry. The command is one byte on 1.3 and two on 1.0.
+/// Whether a message to the switch is a FLOW_MOD that adds an entry. The command is one byte on 1.3 and two on 1.0.
 fn is_add(message: &[u8]) -> bool {
     match message {
         [4, FLOW_MOD, ..] => message[25] == 0,
@@ -283,7 +284,7 @@ fn is_add(message: &[u8]) -> bool {
     }
 }
 
-/// The answer to a statistics request of a switch that holds nothing.
+/// The reply to a statistics request from a switch without entries.
 fn empty_answer(message: &[u8]) -> Option<Vec<u8>> {
     let length = match message {
         [1, 16, ..] => 12,
@@ -311,7 +312,7 @@ fn table_full(version: u8, xid: u32) -> Vec<u8> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     Slices,
-    /// Each with an edge port of its own and the end of a link.
+    /// Each tenant has an edge port of its own and the end of a link.
     Networks,
 }
 
@@ -377,14 +378,14 @@ pub fn packet_in(version: Version, (in_port, metadata): (u16, u64), data: &[u8])
     out
 }
 
-/// How many seconds some work takes.
+/// The number of seconds that this work takes.
 pub fn seconds(work: impl FnOnce()) -> f64 {
     let began = std::time::Instant::now();
     work();
     began.elapsed().as_secs_f64()
 }
 
-/// The value in the middle.
+/// The median: the value in the middle.
 pub fn median(times: &mut [f64]) -> f64 {
     times.sort_by(f64::total_cmp);
     times[times.len() / 2]

@@ -1,8 +1,9 @@
-//! A big switch that forwards, and beside it the same tenant's ordinary switch: for measuring time.
+//! A big switch that forwards, and an ordinary switch of the same tenant, to measure time.
 //!
 //! ```text
-//!   controller ── front ── BigSwitch ─┬─ core of switch 1: port 1          core of switch 3: port 1 ── controller
-//!                                     └─ core of switch 2: port 2                            port 2, a link to port 3 of the big switch
+//!   controller ── front ── BigSwitch ─┬─ core of switch 1: port 1   core of switch 3: port 1 ── controller
+//!                                     └─ core of switch 2: port 2                     port 2, a link to port 3 of
+//!                                                                                 the big switch
 //! ```
 
 use super::places::{Plan, know_versions, maps};
@@ -17,8 +18,8 @@ use std::sync::Arc;
 const RED: TenantId = TenantId(1);
 const FIRST_TAG: u16 = 2000;
 
-/// A big switch with two members and its front. Messages between members, big switch and front are copied in memory; the driver of
-/// the daemon sends these messages through sockets.
+/// A big switch with two members and its front. Messages between members, big switch and front are copied in memory;
+/// the driver of the daemon sends these messages through sockets.
 pub struct WarmBig {
     members: [WarmCore; 2],
     joint: BigSwitch,
@@ -26,7 +27,7 @@ pub struct WarmBig {
     controller: Option<ControllerIndex>,
     now: u64,
     bytes: Vec<u8>,
-    /// Messages that the controller got.
+    /// The number of messages that the controller has received.
     pub north: u64,
 }
 
@@ -75,20 +76,21 @@ impl WarmBig {
         (big, ordinary)
     }
 
-    /// A PACKET_IN that the first member, or the ordinary switch, gets at port 1; and a PACKET_OUT by port 2.
+    /// A PACKET_IN that the first member or the ordinary switch sends for a packet at port 1, and a PACKET_OUT by port
+    /// 2.
     pub fn messages(version: Version) -> (Vec<u8>, Vec<u8>) {
         let name = "10.1.0.1>10.9.0.1";
         let out = request(version, 7, &format!("out in_port=1 actions=output:2 data={name}"));
         (super::warm::packet_in(version, (1, 1 << 48 | 1 << 32), &packet(name)), out)
     }
 
-    /// The first member's switch says something.
+    /// The first member's switch sends a message.
     pub fn up(&mut self, message: &[u8]) {
         self.members[0].up(message);
         self.carry();
     }
 
-    /// The controller says something.
+    /// The controller sends a message.
     pub fn down(&mut self, message: &[u8]) {
         self.now += 1_000;
         let (front, now) = (self.front.as_mut().unwrap(), Instant(self.now));
@@ -97,14 +99,14 @@ impl WarmBig {
         self.carry();
     }
 
-    /// Lets all be done that the controller has asked for.
+    /// Returns when all requests of the controller are done.
     pub fn finish(&mut self) {
         while self.front.as_ref().unwrap().tenants().any(|it| it.held > 0) {
             self.pass();
         }
     }
 
-    /// A millisecond passes.
+    /// Lets a millisecond pass.
     fn pass(&mut self) {
         self.now += 1_000_000;
         self.carry_front();
@@ -115,7 +117,7 @@ impl WarmBig {
         self.carry();
     }
 
-    /// Messages to the switches.
+    /// The number of messages to the members' switches.
     pub fn south(&self) -> u64 {
         self.members.iter().map(|member| member.south).sum()
     }
@@ -189,7 +191,7 @@ impl WarmBig {
     }
 }
 
-/// Takes what waits in an outbox. Says whether there was anything.
+/// Takes the messages in an outbox. Gives whether there were any.
 fn take(outbox: &mut Outbox, bytes: &mut Vec<u8>) -> bool {
     bytes.clear();
     bytes.extend_from_slice(outbox.as_slice());

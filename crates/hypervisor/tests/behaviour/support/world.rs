@@ -14,24 +14,24 @@ use openflow::{Hello, Version, VersionSet, frame};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-/// What a world is made of.
+/// The parts and settings of a world.
 pub struct Setup {
     pub version: Version,
     pub policy: Policy,
-    /// Ports 1 to this.
+    /// The number of ports, which have the numbers from 1 on.
     pub ports: u32,
     /// Messages per second that the switch can handle; `None` for any number.
     pub per_second: Option<u32>,
     /// Messages that the switch handles at once after an idle time, as from a bucket of tokens; 0 for none.
     pub bucket: u32,
-    /// How long messages are on their way to the switch.
+    /// The time that messages to the switch take.
     pub delay: u64,
     pub settings: Settings,
     /// Whether changes count as stored at once; else the test calls [`World::stored`].
     pub store_at_once: bool,
     /// Whether the test plays the switch itself.
     pub by_hand: bool,
-    /// The memory that the switch shares with others, if nobody has listed the switch.
+    /// The memory that the switch shares with other switches, if the switch is unlisted.
     pub pool: Option<Arc<Pool>>,
     pub configure: fn(&mut Config),
 }
@@ -49,7 +49,7 @@ impl Setup {
             store_at_once: true,
             by_hand: false,
             pool: None,
-            // Packets come whole, so that no test has to name buffers that it is not about.
+            // PACKET_INs have whole packets, so that only tests of buffers name buffer ids.
             configure: |config| config.n_buffers = 0,
         }
     }
@@ -71,11 +71,11 @@ pub struct Seat(pub usize);
 pub struct Controller {
     pub index: ControllerIndex,
     pub tenant: TenantId,
-    /// What it received, with the times.
+    /// The messages that the controller has received, with the times.
     pub inbox: VecDeque<(u64, Vec<u8>)>,
-    /// What it has sent and the core has not read.
+    /// The messages that the controller has sent and the core has not read.
     pub outgoing: VecDeque<Vec<u8>>,
-    /// The core said no, and has not said yes since.
+    /// Whether the core does not read from the controller at present.
     pub paused: bool,
     /// A controller that does not read blocks its connection.
     pub reads: bool,
@@ -95,12 +95,12 @@ pub struct World {
     pub now: u64,
     pub version: Version,
     pub controllers: Vec<Controller>,
-    /// Everything that the switch was sent.
+    /// All messages that the core has sent to the switch.
     pub south: Vec<Vec<u8>>,
     /// Frames that left the switch.
     pub left: Vec<Left>,
     pub events: Vec<Event>,
-    /// What is safe, as the driver's store would hold it.
+    /// The changes that are stored, as in the driver's store.
     pub store: BTreeMap<StoreKey, Vec<u8>>,
     /// Changes that the driver has taken and not stored.
     pub unstored: Vec<(u64, Vec<StoreOp>)>,
@@ -115,7 +115,7 @@ pub struct World {
 
 /// The datapath id of all worlds' switches.
 pub const DPID: u64 = 0x2a;
-/// The key of all worlds.
+/// The LLDP key of all worlds.
 pub const LLDP_KEY: LldpKey = LldpKey([9; 16]);
 
 impl World {
@@ -166,14 +166,14 @@ impl World {
         world
     }
 
-    /// The switch's connection breaks and comes back; the core begins again from the store.
+    /// The switch disconnects and connects again. The core starts again from the store.
     pub fn reconnect(&mut self) {
         self.begin_to_reconnect();
         self.pump();
         self.advance(1_000_000_000);
     }
 
-    /// A new connection finds nothing to mend on the switch.
+    /// The switch connects again. Fails if Weir then installs or removes a rule.
     pub fn check_agreement(&mut self) {
         self.reconnect();
         let mended = self.events.iter().find_map(|event| match event {
@@ -183,7 +183,7 @@ impl World {
         assert_eq!(mended, Some((0, 0)));
     }
 
-    /// In the switch's place comes another one with the same datapath id, which speaks this version. Gives the one that was there.
+    /// Another switch with the same datapath id and this version replaces the switch. Gives the old switch.
     pub fn reconnect_as(&mut self, version: Version) -> SlowSwitch {
         let mut config = Config::new(DPID, 4);
         config.versions = VersionSet::only(version);
@@ -191,7 +191,7 @@ impl World {
         self.replace(SlowSwitch::new(switch, ServiceTime::default()), version)
     }
 
-    /// The same with this switch.
+    /// This switch replaces the old switch. Gives the old switch.
     pub fn replace(&mut self, switch: SlowSwitch, version: Version) -> SlowSwitch {
         let before = core::mem::replace(&mut self.switch, switch);
         self.version = version;
@@ -200,8 +200,8 @@ impl World {
         before
     }
 
-    /// Weir stops and starts again with another policy. Up to the moment at which the tables are reconciled: the switch
-    /// has not heard of it, if it takes time to reach.
+    /// Weir stops and starts again with another policy. Returns as soon as the tables are reconciled: with a delay, the
+    /// messages have not reached the switch yet.
     pub fn restart_with(&mut self, policy: Policy) {
         self.policy = Arc::new(policy);
         self.begin_to_reconnect();
@@ -211,12 +211,12 @@ impl World {
         }
     }
 
-    /// The Weir that comes next has this policy.
+    /// Weir has this policy after its next start.
     pub fn expect_policy(&mut self, policy: Policy) {
         self.policy = Arc::new(policy);
     }
 
-    /// Another Weir takes the switch over, with a store of its own. Gives the store of the one that was there.
+    /// Another Weir takes over the switch, with a store of its own. Gives the old store.
     pub fn another_weir(
         &mut self,
         settings: Settings,
@@ -233,9 +233,9 @@ impl World {
         self.store_at_once = at_once;
     }
 
-    /// The same, but nothing is carried yet.
+    /// Begins a reconnect, but carries no messages yet.
     pub fn begin_to_reconnect(&mut self) {
-        // What was on its way to the store is lost.
+        // Changes that are not stored yet are lost.
         self.unstored.clear();
         let features = shake_hands(self.switch.switch_mut(), self.version);
         let restored = self.store.iter().map(|(key, bytes)| (*key, bytes.clone())).collect();
@@ -303,13 +303,13 @@ impl World {
         self.pump();
     }
 
-    /// Takes what a controller has received, in words.
+    /// Takes the messages that a controller has received, in words.
     pub fn heard(&mut self, seat: Seat) -> Vec<String> {
         has_words(&self.core);
         self.controllers[seat.0].inbox.drain(..).map(|(_, frame)| describe(&frame)).collect()
     }
 
-    /// Takes what a controller has received.
+    /// Takes the messages that a controller has received, in bytes.
     pub fn received(&mut self, seat: Seat) -> Vec<Vec<u8>> {
         self.controllers[seat.0].inbox.drain(..).map(|(_, frame)| frame).collect()
     }
@@ -332,7 +332,7 @@ impl World {
         self.left.extend(sent.map(|sent| Left { at, port: sent.port, frame: sent.frame }));
     }
 
-    /// The switch sends messages, which the test wrote.
+    /// The switch sends these messages of the test.
     pub fn switch_says(&mut self, bytes: &[u8]) {
         for message in frames(bytes) {
             self.core.handle_switch_message(&message, Instant(self.now));
@@ -340,7 +340,7 @@ impl World {
         self.pump();
     }
 
-    /// Everything taken by the store so far is safe.
+    /// The store finishes all changes that it has taken.
     pub fn stored(&mut self) {
         for (number, operations) in std::mem::take(&mut self.unstored) {
             self.keep(operations);
@@ -362,7 +362,7 @@ impl World {
         }
     }
 
-    /// Carries bytes until nobody has any.
+    /// Carries messages until no messages are left.
     pub fn pump(&mut self) {
         for round in 0.. {
             assert!(round < 1_000_000, "the world does not come to rest");
@@ -387,7 +387,7 @@ impl World {
         true
     }
 
-    /// One turn of the event loop, as the daemon takes it: of each connection a bounded number of bytes is read.
+    /// One turn of the event loop, as in the daemon: the core reads a bounded number of bytes from each connection.
     pub fn turn(&mut self, bytes: usize) {
         self.read_north(bytes);
         self.core.next_turn(Instant(self.now));
@@ -472,7 +472,7 @@ impl World {
         !bytes.is_empty() || !answers.is_empty()
     }
 
-    /// Lets time pass, with everything that happens in it.
+    /// Lets time pass, and handles all timeouts and messages of this time.
     pub fn advance(&mut self, by: u64) {
         let until = self.now + by;
         self.pump();
@@ -494,18 +494,18 @@ impl World {
         self.pump();
     }
 
-    /// What is sent to the switch is lost from now on, or no longer.
+    /// From now on messages to the switch are lost, or are delivered again.
     pub fn lose_south(&mut self, lost: bool) {
         self.by_hand = lost;
     }
 
-    /// Something is done to the switch behind the core's back, in words; its answers are lost.
+    /// Another program sends the switch a message, in words. The core does not see the message and its replies.
     pub fn behind(&mut self, words: &str) {
         let message = request(self.version, 1, words);
         self.switch.switch_mut().handle_message(self.now, &message, &mut Vec::new());
     }
 
-    /// The types of what the switch was sent since the last call.
+    /// The types of the messages to the switch since the last call.
     pub fn south_types(&mut self) -> Vec<u8> {
         self.south.drain(..).filter_map(|message| frame::type_(&message)).collect()
     }
@@ -522,12 +522,12 @@ impl World {
         flows
     }
 
-    /// How much is stored.
+    /// The number of stored items.
     pub fn remembered(&self) -> usize {
         self.store.len()
     }
 
-    /// The same with all that they do, and whose they are.
+    /// The entries on the switch with cookies and instructions, in words and sorted.
     pub fn switch_entries(&self) -> Vec<String> {
         let flows = self.switch.switch().flows();
         let flows = flows.map(|(table, it)| {
@@ -547,14 +547,14 @@ impl World {
         frames(&out).map(|frame| describe(&frame)).collect()
     }
 
-    /// The entries on the switch that stand for tenants' entries.
+    /// The rules on the switch for tenants' entries. On 1.3 these are the rules after table 0.
     pub fn tenant_flows(&self) -> Vec<String> {
         let own = if self.version == Version::V1_0 { "-" } else { "0 " };
         self.switch_flows().into_iter().filter(|flow| !flow.starts_with(own)).collect()
     }
 }
 
-/// Each error that Weir gives is said in words.
+/// Fails if a refusal by Weir has no reason in words.
 pub fn has_words(core: &Switch) {
     for (_, refusal) in core.all_refusals() {
         let reason = refusal.reason(core.version());
@@ -562,7 +562,7 @@ pub fn has_words(core: &Switch) {
     }
 }
 
-/// HELLO both ways, then FEATURES; gives the reply.
+/// Exchanges HELLO, then requests FEATURES. Gives the FEATURES_REPLY.
 fn shake_hands(switch: &mut emulate::Switch, version: Version) -> Vec<u8> {
     let mut out = Vec::new();
     switch.connect(&mut out);

@@ -10,7 +10,8 @@ use openflow::v13::{Action, Instruction, MultipartReply, MultipartReplyBody, Oxm
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Testbed {
-    /// The entries of a physical switch that say IN_PORT, themselves or by a group, and do not match on the ingress port.
+    /// The entries of a physical switch that output to IN_PORT, directly or by a group, and do not match on the ingress
+    /// port.
     pub fn unsure_backs(&mut self, switch: u64) -> Vec<String> {
         if self.version(switch) == Version::V1_0 {
             return Vec::new();
@@ -59,7 +60,7 @@ impl Testbed {
     }
 }
 
-/// Whether a list says IN_PORT, and the groups that it sends to.
+/// Notes whether a list outputs to IN_PORT, and the groups that the list names.
 fn note(list: List<'_, Action<'_>>, (is_back, groups): &mut (bool, BTreeSet<u32>)) {
     for action in list {
         match action {

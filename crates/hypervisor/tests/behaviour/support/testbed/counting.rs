@@ -1,4 +1,4 @@
-//! The port counters of tenants on the testbed, and what the testbed's cores report to each other for these counters.
+//! The port counters of tenants on the testbed, and the messages about these counters between the testbed's cores.
 
 use super::{LLDP_KEY, Testbed, shake_hands};
 use crate::support::{frames, request};
@@ -6,11 +6,11 @@ use emulate::{SessionId, SwitchIndex};
 use hypervisor::{Count, Counts, Event, Instant, Settings, Switch, TenantId};
 use openflow::Version;
 
-/// Packets and bytes that a port has received and sent; nothing is "not counted".
+/// The packets and bytes that a port has received, and those that a port has sent. `None` means "not counted".
 pub type Counted = (Option<(u64, u64)>, Option<(u64, u64)>);
 
 impl Testbed {
-    /// The counters of a port in the reply to a tenant's controller, when nobody else has asked for a while.
+    /// The counters of a port in the reply to a tenant's controller, after a second without other requests.
     pub fn counted(&mut self, tenant: usize, switch: u64, port: u32) -> Counted {
         self.wait(1);
         self.counted_at_once(tenant, switch, port).unwrap_or_else(|| {
@@ -19,7 +19,7 @@ impl Testbed {
         })
     }
 
-    /// Packets and bytes that a port of the tenant's has received on a network of its own.
+    /// The packets and bytes that a port has received on the tenant's reference network.
     pub fn received_beside(&mut self, tenant: usize, switch: u64, port: u32) -> (u64, u64) {
         let version = self.version(switch);
         let message = request(version, 7, &format!("stats port port={port}"));
@@ -32,7 +32,7 @@ impl Testbed {
         self.take_counters(switch).and_then(|counted| counted.0).expect("a count")
     }
 
-    /// The counters in the reply, if the reply comes before time passes.
+    /// The counters in the reply, if the reply arrives before time passes.
     pub fn counted_at_once(&mut self, tenant: usize, switch: u64, port: u32) -> Option<Counted> {
         self.raw.clear();
         let port = if port == super::LOCAL { "local".to_owned() } else { port.to_string() };
@@ -57,7 +57,7 @@ impl Testbed {
         Some((one(it.rx_packets, it.rx_bytes), one(it.tx_packets, it.tx_bytes)))
     }
 
-    /// Whether a switch hears nothing of others from now on, and they nothing of it.
+    /// From now on the core of this switch exchanges no requests and replies with other cores, or exchanges them again.
     pub fn deafen(&mut self, switch: u64, is_deaf: bool) {
         if is_deaf {
             self.deaf.insert(switch);
@@ -66,7 +66,7 @@ impl Testbed {
         }
     }
 
-    /// A switch's connection is lost and made again, by a Weir that remembers what was stored.
+    /// A switch connects again. The new core starts with the stored state.
     pub fn reconnect(&mut self, switch: u64) {
         let (at, now, version) = (switch as usize - 1, Instant(self.now), self.version(switch));
         let index = SwitchIndex(at);
@@ -84,7 +84,7 @@ impl Testbed {
         self.pump();
     }
 
-    /// A core gets the received counters of another switch: by port, packets and bytes.
+    /// The core of switch `to` gets the received counters of switch `from`: port, packets and bytes.
     pub fn report_counts(&mut self, to: u64, from: u64, tenant: usize, ports: &[(u32, u64, u64)]) {
         let received = ports.iter().map(|&(port, packets, bytes)| (port, Count { packets, bytes }));
         let tenant = TenantId(tenant as u16 + 1);
@@ -93,23 +93,24 @@ impl Testbed {
         self.cores[to as usize - 1].handle_counters_reply(from, counts, now);
     }
 
-    /// How many quarters of a second have begun.
+    /// The number of quarters of a second that have begun.
     pub fn quarters_passed(&self) -> u64 {
         self.now / 250_000_000 + 1
     }
 
-    /// How often a physical switch was asked for statistics.
+    /// The number of statistics requests that a physical switch of 1.3 has received.
     pub fn asked_for_statistics(&self, switch: u64) -> u64 {
         const MULTIPART_REQUEST: usize = 18;
         self.cores[switch as usize - 1].counters().to_switch[MULTIPART_REQUEST]
     }
 
-    /// How many messages of a type a physical switch was sent.
+    /// The number of messages of this type that a physical switch has received.
     pub fn sent(&self, switch: u64, type_: usize) -> u64 {
         self.cores[switch as usize - 1].counters().to_switch[type_]
     }
 
-    /// What a core wants others to hear.
+    /// Hands an event of a core to another core, or notes the refused ports. Gives whether the event was of these
+    /// kinds.
     pub(super) fn take_event(&mut self, from: u64, event: Event) -> bool {
         let (now, is_deaf) = (Instant(self.now), |dpid| self.deaf.contains(&dpid));
         match event {

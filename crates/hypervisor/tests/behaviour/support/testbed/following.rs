@@ -11,14 +11,14 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 impl Testbed {
-    /// New maps come into force.
+    /// All cores get new maps, with the versions of the testbed's switches.
     pub fn set_maps(&mut self, maps: &BTreeMap<u64, SwitchMap>, tags: RangeInclusive<u16>) {
         let mut maps = maps.clone();
         know_versions(&mut maps, &self.versions);
         self.put_maps(maps, tags);
     }
 
-    /// The same, with what they say of the versions of links' ends.
+    /// All cores get new maps. The maps already say which versions the ends of links speak.
     pub fn put_maps(&mut self, maps: BTreeMap<u64, SwitchMap>, tags: RangeInclusive<u16>) {
         let maps = maps.into_iter().map(|(dpid, map)| (dpid, Arc::new(map))).collect();
         let tenants = self.plans.iter().enumerate().map(tenant).collect();
@@ -47,7 +47,7 @@ impl Testbed {
         frames(&output).map(|frame| describe(&frame)).collect()
     }
 
-    /// The same for all switches of all tenants.
+    /// The messages of [`messages_beside`](Self::messages_beside) for all switches of all tenants.
     pub fn all_messages_beside(&mut self) -> Seen {
         let mut seen = Seen::default();
         for tenant in 0..self.plans.len() {
@@ -66,8 +66,8 @@ impl Testbed {
         std::mem::take(&mut self.seen)
     }
 
-    /// From now on these links of a tenant have no path, and all its other links have one, in the tenant's network and in
-    /// its reference network. Returns the messages that the controllers receive in both.
+    /// From now on these links of a tenant have no path, and all its other links have one, in the tenant's network and
+    /// in its reference network. Returns the messages that the controllers receive in both.
     pub fn cut(&mut self, tenant: usize, links: Vec<[(u64, u32); 2]>, first: u16) -> [Seen; 2] {
         self.plans[tenant].cut = links;
         let seen = self.set_tags(first);

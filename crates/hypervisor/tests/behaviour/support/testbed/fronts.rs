@@ -1,4 +1,5 @@
-//! Members of big switches, and connections to their fronts, are lost and return on the testbed, also during changes.
+//! Members of big switches are lost and connect again on the testbed, and so do connections to their fronts, also
+//! during changes.
 
 use super::Testbed;
 use crate::support::request;
@@ -13,7 +14,7 @@ impl Testbed {
         self.pump();
     }
 
-    /// And comes back.
+    /// A lost member of a big switch connects again.
     pub fn find(&mut self, tenant: usize, head: u64, member: u64) {
         self.take_seat(tenant, head, member);
         self.pump();
@@ -43,7 +44,7 @@ impl Testbed {
         self.find_front(tenant, head);
     }
 
-    /// The same, while a member first answers no barrier for so long.
+    /// Restarts the front after these requests. A member answers no barrier for this number of seconds.
     pub fn restart_front_past(
         &mut self,
         tenant: usize,
@@ -77,19 +78,21 @@ impl Testbed {
         self.pump();
     }
 
-    /// The same, behind changes that have got as far as the members' connections.
+    /// Restarts the front when these requests have reached the connections of the members.
     pub fn restart_front_behind(&mut self, tenant: usize, head: u64, all: &[&str]) {
         self.pass_on(tenant, head, all);
         self.restart_front(tenant, head);
     }
 
-    /// Says something that gets as far as the members' connections, a quarter of a second before them.
+    /// A controller sends requests. The requests reach the connections of the members before a quarter of a second
+    /// passes.
     pub fn say_and_wait(&mut self, tenant: usize, head: u64, all: &[&str]) {
         self.pass_on(tenant, head, all);
         self.pass_a_quarter();
     }
 
-    /// Says something that gets to the big switch together with what happened in the quarter of a second before.
+    /// A controller sends requests, and a quarter of a second passes. The big switch handles its timeouts before these
+    /// requests.
     pub fn wait_and_say(&mut self, tenant: usize, head: u64, all: &[&str]) {
         all.iter().for_each(|words| self.hand(tenant, head, words));
         self.pass_a_quarter();

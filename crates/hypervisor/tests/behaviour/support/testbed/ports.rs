@@ -24,7 +24,7 @@ impl Testbed {
         up.map(|port| port.port_no.0).collect()
     }
 
-    /// The ports that a physical switch refuses, as the operator is notified.
+    /// The tenants' ports that are down because a physical switch refuses their rules, as the core reports.
     pub fn refused(&self, switch: u64) -> Vec<(TenantId, u32)> {
         self.refused.get(&switch).cloned().unwrap_or_default()
     }

@@ -13,7 +13,8 @@ impl Testbed {
         self.seen_by(tenant, switch).refusals(TenantId(tenant as u16 + 1)).last().copied()
     }
 
-    /// How many errors are counted for a tenant: on one of the tenant's switches, and on all physical switches.
+    /// The numbers of refusals that are counted for a tenant: on one of the tenant's switches, and on all physical
+    /// switches.
     pub fn errors_counted(&self, tenant: usize, switch: u64) -> (u64, u64) {
         let id = TenantId(tenant as u16 + 1);
         let of = |core: &Switch| {
@@ -23,7 +24,7 @@ impl Testbed {
         (of(self.seen_by(tenant, switch)), self.cores.iter().map(of).sum())
     }
 
-    /// The tenant's part of the store is full, as only this physical switch's core has heard.
+    /// The tenant's part of the store is full. Only the core of this physical switch knows this.
     pub fn fill_store(&mut self, tenant: usize, switch: u64) {
         let account = Arc::<Account>::default();
         account.set_store_full(true);
@@ -46,7 +47,7 @@ impl Testbed {
         true
     }
 
-    /// The core behind the switch as its tenant sees it.
+    /// The core that serves the tenant's switch: the front of a big switch, or the core of the physical switch.
     fn seen_by(&self, tenant: usize, switch: u64) -> &Switch {
         let big = self.bigs.iter().find(|big| (big.tenant, big.head) == (tenant, switch));
         match big {

@@ -7,7 +7,7 @@ use hypervisor::Instant;
 use openflow::Version;
 
 impl Testbed {
-    /// A controller's message gets as far as the connections of a big switch's members.
+    /// A controller's message reaches the connections of a big switch's members.
     pub fn hand_to_members(&mut self, tenant: usize, head: u64, xid: u32, words: &str) {
         let message = request(self.version(head), xid, words);
         let (seat, now) = (self.seats[&(tenant, head)], Instant(self.now));
@@ -16,7 +16,8 @@ impl Testbed {
         self.pump_bigs();
     }
 
-    /// A member does what has got to its connection, and what it answers gets to the connections of the others. They do nothing.
+    /// A member handles the messages at its connection, and its replies reach the connections of the other members. The
+    /// other members do nothing.
     pub fn answer_alone(&mut self, member: u64) {
         for _ in 0..4 {
             self.pump_one(member as usize - 1);
@@ -30,13 +31,14 @@ impl Testbed {
         self.take_received().into_iter().map(|(_, _, words)| words).collect()
     }
 
-    /// A member that was lost comes back, and is given what it should hold. The others do nothing.
+    /// A lost member connects again and gets the entries that it should have. The other members do nothing.
     pub fn find_alone(&mut self, tenant: usize, head: u64, member: u64) {
         self.take_seat(tenant, head, member);
         self.answer_alone(member);
     }
 
-    /// The same, and it does nothing of that.
+    /// A lost member connects again and gets the entries that it should have. The big switch sends nothing in reply to
+    /// the member.
     pub fn find_and_fill(&mut self, tenant: usize, head: u64, member: u64) {
         self.take_seat(tenant, head, member);
         let at = member as usize - 1;
@@ -46,14 +48,14 @@ impl Testbed {
         self.pump_one(at);
     }
 
-    /// A member is lost, before anything else happens, and comes back.
+    /// A member is lost and connects again before any other event. The member has no more faults.
     pub fn lose_for_a_moment(&mut self, tenant: usize, head: u64, member: u64) {
         self.leave_seat(tenant, head, member);
         self.plant(member, Vec::new());
         self.take_seat(tenant, head, member);
     }
 
-    /// Somebody deletes what a physical switch holds, but for this.
+    /// Another program deletes all entries of a physical switch except these.
     pub fn wipe(&mut self, switch: u64, kept: &[String]) {
         let (at, version) = (SwitchIndex(switch as usize - 1), self.version(switch));
         let mut deletes = Vec::new();

@@ -8,7 +8,7 @@ use openflow::Version;
 pub type Place = (u64, u32);
 
 impl Testbed {
-    /// Entries on a physical switch, in words.
+    /// The entries on a physical switch, in words.
     pub fn entries(&self, switch: u64) -> Vec<String> {
         let switch = self.physical.switch(SwitchIndex(switch as usize - 1)).unwrap();
         let mut entries: Vec<String> = switch
@@ -19,19 +19,20 @@ impl Testbed {
         entries
     }
 
-    /// How many groups a physical switch has.
+    /// The number of groups on a physical switch.
     pub fn groups(&self, switch: u64) -> usize {
         self.physical.switch(SwitchIndex(switch as usize - 1)).unwrap().group_count()
     }
 
-    /// Those of the entries that packets have met.
+    /// The matches of those entries on a physical switch that have counted packets.
     pub fn met(&self, switch: u64) -> Vec<String> {
         let switch = self.physical.switch(SwitchIndex(switch as usize - 1)).unwrap();
         let met = switch.flows().filter(|(_, flow)| flow.packets > 0);
         met.map(|(_, flow)| flow.match_.to_string()).collect()
     }
 
-    /// The messages that have made a physical switch's tables what they are, in order; those that it refused are left out.
+    /// The messages that have changed the tables of a physical switch, in order, without the messages that the switch
+    /// has refused.
     pub fn tables_of(&self, switch: u64) -> Vec<Vec<u8>> {
         const EXPERIMENTER: u8 = 4;
         const FLOW_MOD: u8 = 14;
@@ -44,7 +45,7 @@ impl Testbed {
         sent.iter().filter(|message| kinds.contains(&message[1])).cloned().collect()
     }
 
-    /// What was refused is not held.
+    /// Removes a message that the switch has refused from the sent messages.
     pub(super) fn forget_refused(&mut self, at: usize, answer: &[u8]) {
         const ERROR: u8 = 1;
         let sent = &mut self.sent[at];
@@ -54,7 +55,7 @@ impl Testbed {
         }
     }
 
-    /// The physical port at which a host of a tenant's is.
+    /// The physical port of a tenant's host.
     pub fn place(&self, tenant: usize, switch: u64, port: u32) -> Place {
         place(self.host_points[self.host(tenant, switch, port)])
     }
@@ -64,8 +65,8 @@ impl Testbed {
         self.host_points.iter().any(|point| place(*point) == at)
     }
 
-    /// What leaves the physical switches to hosts if a frame comes in there and nobody answers for controllers: where, and the
-    /// frame. `None` if it went round and round.
+    /// Sends a frame into a physical port. Gives the physical ports of the hosts that receive the frame, and the frame
+    /// at each. No controller gets a message. `None` if the frame is in an endless loop.
     pub fn forward(
         &mut self,
         (switch, port): Place,

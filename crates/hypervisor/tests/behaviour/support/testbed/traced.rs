@@ -8,22 +8,22 @@ use std::collections::BTreeSet;
 /// Wires between the physical switches: switch and port at both ends.
 const WIRES: [[(u64, u32); 2]; 3] = [[(1, 5), (2, 5)], [(2, 6), (3, 5)], [(3, 6), (1, 6)]];
 
-/// Where a trace says that a frame comes to, by physical switch and port.
+/// The ports of hosts that a frame reaches by its trace: physical switch, port and bytes.
 #[derive(Default)]
 struct Traced {
     certain: Vec<(u64, u32, Vec<u8>)>,
     possible: Vec<(u64, u32, Vec<u8>)>,
-    /// Whether there is more, or something that a trace does not know.
+    /// Whether the trace is open: a packet returns to an earlier place, or the trace is uncertain.
     is_open: bool,
 }
 
 impl Testbed {
-    /// A host of a tenant sends a frame, which goes where the trace of the frame has said.
+    /// A host of a tenant sends a frame. The frame reaches the hosts that the trace of the frame names.
     pub fn send_as_traced(&mut self, tenant: usize, switch: u64, port: u32, frame: &[u8]) -> Seen {
         let host = self.host(tenant, switch, port);
         let point = self.host_points[host];
         let traced = self.trace(switch, point.port, frame);
-        // By the port as the tenant sees it the packet comes in just so, unless others share the port.
+        // A frame from the tenant's virtual port enters the physical switch unchanged, by the host's physical port.
         let head = self.head(tenant, switch);
         let member = &self.cores[switch as usize - 1];
         let id = hypervisor::TenantId(tenant as u16 + 1);
