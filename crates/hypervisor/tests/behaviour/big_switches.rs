@@ -442,16 +442,18 @@ fn a_big_switch_accepts_more_changes_at_once_than_one_window() {
     }
 }
 
-/// The policy has a form of link labels for the tenant. The FEATURES_REPLY is the same as without this form.
+/// The policy has a form of link labels for the tenant. The descriptions of the ports are the same as without this form.
 #[test]
 fn ports_of_a_big_switch_have_no_link_labels() {
     use hypervisor::policy::LabelForm;
     for version in VERSIONS {
         let plan = Plan { edges: vec![(1, 1, 1), (2, 1, 2)], big: vec![1, 2], ..Plan::default() };
-        let plain = Testbed::new(version, vec![plan.clone()]).say(0, 1, "features");
+        // The request whose answer describes the ports.
+        let ports = if version == Version::V1_0 { "features" } else { "stats port_desc" };
+        let plain = Testbed::new(version, vec![plan.clone()]).say(0, 1, ports);
         for form in [LabelForm::OpenFlow10, LabelForm::OpenFlow13, LabelForm::Experimenter] {
             let plan = Plan { labels: Some(form), ..plan.clone() };
-            let received = Testbed::new(version, vec![plan]).say(0, 1, "features");
+            let received = Testbed::new(version, vec![plan]).say(0, 1, ports);
             assert_eq!(received, plain, "{version:?} {form:?}");
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! `support` explains how to write a scenario.
 
-// In a test a panic is the finding.
+// A test reports a failure with a panic.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![allow(clippy::print_stderr, reason = "what is skipped is said loudly")]
 
