@@ -300,7 +300,7 @@ fn unexpected_messages_of_a_switch_are_counted() {
 }
 
 #[test]
-fn a_turn_answers_at_most_512_requests_of_a_switch_without_tenants() {
+fn a_turn_reads_at_most_4_kib_of_a_switch_that_is_not_served_yet() {
     let folder = Folder::new("newcomer");
     let store = Store::open(&folder.0, store::Sync::default(), Registry::new()).unwrap();
     let (mut shard, _) = shard(&store);
