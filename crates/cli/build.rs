@@ -1,6 +1,7 @@
 //! Builds the commit that the program is made from into it: `WEIR_COMMIT`, and `WEIR_VERSION` for `--version`.
 //!
-//! Without git, or outside of a clone of this repository (a tarball), there is none, unless the environment of the build sets
+//! Without git, or outside of a clone of this repository (a tarball), there is none, unless the environment of the
+//! build sets
 //! `WEIR_COMMIT`. Only this crate is built again when the commit changes.
 
 use std::path::Path;
@@ -25,7 +26,8 @@ fn commit_of_clone() -> Option<String> {
     if git(&["rev-parse", "--show-prefix"])? != "crates/cli/" {
         return None;
     }
-    // The list of where HEAD has been changes with every commit. A file that is not there would have this run every time.
+    // The list of where HEAD has been changes with every commit. A file that is not there would have this run every
+    // time.
     for name in ["logs/HEAD", "HEAD"] {
         let path = git(&["rev-parse", "--git-path", name])?;
         if Path::new(&path).exists() {

@@ -6,8 +6,8 @@
 //!   interface ══ Shaper, meters (netlink) ◀──▶ eyeq::Control: the rates between VNICs ◀── edge::Edge ══ UDP ══▶ agents
 //! ```
 //!
-//! * [`edge`] is the daemon. The daemon gives [`eyeq`], which has no I/O, the counters of [`shaper`] and [`fabric::meter`]
-//!   and the messages of other agents.
+//! * [`edge`] is the daemon. The daemon gives [`eyeq`], which has no I/O, the counters of [`shaper`] and
+//!   [`fabric::meter`] and the messages of other agents.
 //!
 //! ```text
 //!   interface ══ Sampler (kernel draws, only samples are copied) ──▶ DatagramBuilder ──▶ Exporter ══ UDP ══▶ Collector

@@ -91,8 +91,8 @@ fn is_late(point: &Point) -> bool {
     point.mean(GENERATOR_BEHIND).is_some_and(|runs| runs > 0.0)
 }
 
-/// The point without the figures that a late generator makes unusable. The generator's own lag stays in the point, because a
-/// criterion can judge that lag.
+/// The point without the figures that a late generator makes unusable. The generator's own lag stays in the point,
+/// because a criterion can judge that lag.
 fn without_unusable(point: &Point) -> Point {
     let mut point = point.clone();
     if is_late(&point) {
@@ -245,8 +245,8 @@ mod tests {
         let (some, much) = (point("weir", 160.0, 150.0, 1.0), point("weir", 8_000.0, 150.0, 1.0));
         check(good(), some, false, [Undecided, Met, NotMet], NotMet);
         check(good(), much, false, [NotMet, Met, NotMet], NotMet);
-        // A criterion that is met although the lag is in the measured value is met without the lag, too. A lag that is in the limit, here the relay's
-        // p50, can have made the limit too high.
+        // A criterion that is met although the lag is in the measured value is met without the lag, too. A lag that is
+        // in the limit, here the relay's p50, can have made the limit too high.
         let relay = || point("relay", 1_000.0, 150.0, 1.0);
         check(relay(), point("weir", 1_100.0, 5.0, 0.0), false, [Met, Met, Met], Met);
         check(relay(), point("weir", 1_450.0, 5.0, 0.0), false, [Undecided, Met, Met], Undecided);

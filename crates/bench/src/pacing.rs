@@ -10,8 +10,8 @@ use crate::plan::{Setup, Topology};
 
 /// The time between two groups of messages to real switches.
 pub(crate) const GROUP_NS: u64 = 50_000;
-/// The highest rate at which threads spin beside a real switch, in messages per second. Spinning then takes at most half
-/// a core: [`SPIN_NS`] per message.
+/// The highest rate at which threads spin beside a real switch, in messages per second. Spinning then takes at most
+/// half a core: [`SPIN_NS`] per message.
 pub(crate) const SPIN_RATE: f64 = 5_000.0;
 /// The time for which a thread spins before a message beside a real switch: longer than the usual delay of a wake-up,
 /// which is some 50 µs on a virtual machine with 2 cores.

@@ -134,8 +134,8 @@ pub struct SwitchModel {
     /// The number of messages in one batch. The switch takes waiting messages only at the end of the time for a whole
     /// batch. 0 and 1 mean one message at a time.
     pub batch: u32,
-    /// The number of tokens in a full bucket. Each message takes a token, and a token comes back in each service time, so
-    /// this number of messages is done at once after an idle time. 0 means no bucket. `batch` does not apply then.
+    /// The number of tokens in a full bucket. Each message takes a token, and a token comes back in each service time,
+    /// so this number of messages is done at once after an idle time. 0 means no bucket. `batch` does not apply then.
     pub bucket: u32,
     /// The delay of the switch's work or of its answers.
     pub delay: Delay,
@@ -259,8 +259,8 @@ pub struct Setup {
     /// system under test. 2: one thread plays the switches, and one thread plays the controllers.
     #[serde(default = "one")]
     pub threads: usize,
-    /// With a hypervisor that this crate starts: the number of controllers of each tenant but the first. All controllers
-    /// of a tenant have one port, at 127.0.0.1, 127.0.0.2, and so on.
+    /// With a hypervisor that this crate starts: the number of controllers of each tenant but the first. All
+    /// controllers of a tenant have one port, at 127.0.0.1, 127.0.0.2, and so on.
     #[serde(skip, default = "one")]
     pub controllers_each: usize,
     /// With one thread: whether the thread alone uses the first CPU, and a system that this crate starts uses the other

@@ -262,7 +262,8 @@ impl Session {
     /// Runs one load, and observes the CPU and memory of the processes `pids` in the window.
     ///
     /// # Errors
-    /// [`Error::Setting`] for a bad load, [`Error::Internal`] when a thread of the generator died, [`Error::Interrupted`].
+    /// [`Error::Setting`] for a bad load, [`Error::Internal`] when a thread of the generator died,
+    /// [`Error::Interrupted`].
     pub fn run(&mut self, load: &Load, pids: &[u32]) -> Result<Outcome, Error> {
         self.run_under(load, pids, None)
     }

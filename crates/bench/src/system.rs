@@ -37,8 +37,8 @@ pub enum System {
     Weir {
         /// The command with its first arguments, such as `weir serve`.
         command: Vec<String>,
-        /// Lines appended to the configuration, such as another table. `{links}` in these lines becomes a physical link between
-        /// the two ports of each tenant.
+        /// Lines appended to the configuration, such as another table. `{links}` in these lines becomes a physical link
+        /// between the two ports of each tenant.
         extra: String,
         /// The part of the network that each tenant has.
         tenancy: Tenancy,
@@ -204,8 +204,9 @@ impl System {
         Ok(target)
     }
 
-    /// The number of real switches for this system, and of their ports. A hypervisor's tenants share one switch. With all systems
-    /// each tenant has its own ports: a switch takes packets of one port in batches, so packets of few ports cost a switch less.
+    /// The number of real switches for this system, and of their ports. A hypervisor's tenants share one switch. With
+    /// all systems each tenant has its own ports: a switch takes packets of one port in batches, so packets of few
+    /// ports cost a switch less.
     pub(crate) fn size(&self, setup: &Setup) -> Size {
         let each = if setup.switch.pairs { 2 } else { 1 };
         let (switches, ports) = match self {

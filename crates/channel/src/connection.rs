@@ -134,8 +134,8 @@ impl Connection {
         Self::new(Socket::Memory(stream), None, options)
     }
 
-    /// Both ends of a connection within the process, which event loops can watch, also different ones. How much it holds
-    /// is bounded by the kernel.
+    /// Both ends of a connection within the process, which event loops can watch, also different ones. How much it
+    /// holds is bounded by the kernel.
     pub fn local_pair(options: &Options) -> Result<(Self, Self), Error> {
         let pair = UnixStream::pair();
         let (a, b) = pair.map_err(|error| Error::io("make a pair of sockets", error))?;
@@ -299,7 +299,8 @@ impl Connection {
         self.tls.as_ref().is_some_and(|tls| tls.is_handshaking())
     }
 
-    /// The certificate that the peer has shown and whose key it has; `None` without TLS, and before its handshake is over.
+    /// The certificate that the peer has shown and whose key it has; `None` without TLS, and before its handshake is
+    /// over.
     pub fn peer_certificate(&self) -> Option<PeerCertificate> {
         self.tls.as_ref()?.peer_certificate()
     }

@@ -48,9 +48,9 @@ impl Listener {
         }
     }
 
-    /// The next waiting connection; `None` if none waits. Call until it says so, or ask for another
-    /// turn by [`EventLoop::again`](crate::EventLoop::again) (events are edge-triggered). After an error (say, no file descriptors are left) ask again later, by a
-    /// timer.
+    /// The next waiting connection; `None` if none waits. Call until it says so, or ask for another turn by
+    /// [`EventLoop::again`](crate::EventLoop::again) (events are edge-triggered). After an error (say, no file
+    /// descriptors are left) ask again later, by a timer.
     pub fn accept(&self) -> Result<Option<(Connection, SocketAddr)>, Error> {
         loop {
             match self.socket.accept() {

@@ -210,8 +210,8 @@ impl EventLoop {
         self.waker.clone()
     }
 
-    /// Sets the least time from one turn to the next: [`wait`](Self::wait) sleeps before it asks the kernel, so that one turn
-    /// reads several messages. A turn that [`again`](Self::again) or a limit of zero asks for comes at once.
+    /// Sets the least time from one turn to the next: [`wait`](Self::wait) sleeps before it asks the kernel, so that
+    /// one turn reads several messages. A turn that [`again`](Self::again) or a limit of zero asks for comes at once.
     pub fn set_interval(&mut self, interval: Duration) {
         self.interval = interval;
     }

@@ -14,7 +14,8 @@ pub struct Options {
     /// (AGG).
     pub nodelay: bool,
     /// `true`: the kernel acknowledges received bytes at once (TCP_QUICKACK). A peer that uses Nagle's algorithm keeps
-    /// its next small segment back until the acknowledgement. `false` (default): the kernel may send acknowledgements later, together with data.
+    /// its next small segment back until the acknowledgement. `false` (default): the kernel may send acknowledgements
+    /// later, together with data.
     pub acknowledge_reads: bool,
     /// The most bytes that wait in the send buffer before frames are refused. Default 256 KiB.
     pub send_buffer: usize,

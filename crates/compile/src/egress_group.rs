@@ -92,7 +92,8 @@ pub fn description(port: PortNo) -> Box<[u8]> {
     message.get(Header::LEN..).unwrap_or_default().into()
 }
 
-/// The buckets of an egress group for FLOOD or ALL, as a tenant would write them; `None` if the buckets are as described.
+/// The buckets of an egress group for FLOOD or ALL, as a tenant would write them; `None` if the buckets are as
+/// described.
 pub fn buckets(network: &Network, group: &GroupMod<'_>) -> Option<ListBuf<Bucket<'static>>> {
     let output = group.buckets.iter().next().and_then(|bucket| sent_by(bucket.actions));
     let Some(v13::Action::Output { port, .. }) = output.filter(|_| is_egress_group(group.group_id))

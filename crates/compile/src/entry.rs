@@ -151,8 +151,8 @@ fn begin_actions(instruction: Instruction<'_>, out: &mut Vec<u8>) -> usize {
     start
 }
 
-/// Sets the length of the instruction at this place, whose actions all follow. An instruction that is too long for the length
-/// field makes a rule that is too long, which the budget refuses.
+/// Sets the length of the instruction at this place, whose actions all follow. An instruction that is too long for the
+/// length field makes a rule that is too long, which the budget refuses.
 fn end_actions(start: usize, out: &mut [u8]) {
     let length = u16::try_from(out.len() - start).unwrap_or(u16::MAX);
     if let Some(field) = out.get_mut(start + 2..start + 4) {

@@ -91,8 +91,8 @@ pub fn variants(cx: &Context<'_>, group: &GroupMod<'_>) -> BTreeSet<Variant> {
     variants
 }
 
-/// Whether a group makes Open vSwitch recirculate packets. Open vSwitch needs a second pass for the hash by which SELECT chooses a
-/// bucket, and for the headers behind an MPLS header.
+/// Whether a group makes Open vSwitch recirculate packets. Open vSwitch needs a second pass for the hash by which
+/// SELECT chooses a bucket, and for the headers behind an MPLS header.
 pub fn recirculates(cx: &Context<'_>, group: &GroupMod<'_>) -> bool {
     let mut actions = group.buckets.into_iter().flat_map(|bucket| bucket.actions);
     group.type_ == GroupType::SELECT || actions.any(|action| recirculates_by(cx, &action))

@@ -36,7 +36,8 @@ pub struct ListWriter<'c, 'a, 'o> {
     class: PacketClass,
     /// Whether the switch or Weir sends PACKET_IN for an output to CONTROLLER.
     controller: ToController,
-    /// Whether outputs to shared edge ports are left to [the last table](crate::delivery) if the destination is unknown.
+    /// Whether outputs to shared edge ports are left to [the last table](crate::delivery) if the destination is
+    /// unknown.
     is_delivered_later: bool,
     /// Whether the list has an experimenter's action: only the switch knows how such an action changes packets.
     has_experimenter: bool,

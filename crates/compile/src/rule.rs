@@ -111,8 +111,8 @@ pub fn check_reportable(wire: Wire, match_: &[u8], actions: &[u8]) -> Result<(),
     bounded(before + actions.len() <= LONGEST, Reason::ByCode)
 }
 
-/// Whether statistics of 1.3 have room for a group or a meter: for its description, whose buckets or bands take `described`
-/// bytes, and for the counters of its `parts`.
+/// Whether statistics of 1.3 have room for a group or a meter: for its description, whose buckets or bands take
+/// `described` bytes, and for the counters of its `parts`.
 pub fn is_reportable(described: usize, parts: usize) -> bool {
     // The header of a reply; then the header of the description, or the header of the counters and two counters for
     // each part.

@@ -1,4 +1,5 @@
-//! A list of actions in a slice: packets may leave by the slice's ports only, and only with headers inside the slice's flowspace.
+//! A list of actions in a slice: packets may leave by the slice's ports only, and only with headers inside the slice's
+//! flowspace.
 //!
 //! Packets in a tenant's tables belong to the tenant: table 0 ensures this on 1.3, the match of each rule on 1.0.
 //! Before packets leave or go to another table, the compiler checks that their changed headers are inside the
@@ -24,7 +25,8 @@ use openflow::v13::{self, PortNo};
 pub enum Packets<'a> {
     /// The packets of these regions.
     Regions(&'a [Match]),
-    /// The packets of the tenant's space that match. Most lists change no packets, and then nobody asks for the regions.
+    /// The packets of the tenant's space that match. Most lists change no packets, and then nobody asks for the
+    /// regions.
     Matching(&'a Match),
     /// One packet that a controller sends, and the packet's ingress port, if any.
     One(&'a Key, Option<u32>),

@@ -17,8 +17,8 @@ use crate::config::{Certificate, Config};
 use crate::dpid::Dpid;
 use crate::metrics::Rejection;
 
-/// Bytes for what all unlisted switches together report of themselves. One switch alone gets half of these bytes: enough for some
-/// 28,000 rules of this installation. Rules that Weir did not install take nothing.
+/// Bytes for what all unlisted switches together report of themselves. One switch alone gets half of these bytes:
+/// enough for some 28,000 rules of this installation. Rules that Weir did not install take nothing.
 const MEMORY: usize = 64 << 20;
 
 /// The admission rules of a configuration.

@@ -1,8 +1,8 @@
-//! Pins: the first certificate of each switch that `[[switches]]` lists with `certificate = "pin"`. One document of the store
-//! holds all of them.
+//! Pins: the first certificate of each switch that `[[switches]]` lists with `certificate = "pin"`. One document of the
+//! store holds all of them.
 //!
-//! A pin is in force from the moment at which the switch is let in, and Weir stores the pin behind that: an event loop does not
-//! wait for the disk. Where the store fails, Weir tries again when the next pinned switch connects.
+//! A pin is in force from the moment at which the switch is let in, and Weir stores the pin behind that: an event loop
+//! does not wait for the disk. Where the store fails, Weir tries again when the next pinned switch connects.
 //!
 //! Start reading at [`Pins::check`] and [`Pins::pin`].
 
@@ -107,8 +107,8 @@ impl Pins {
         self.kept().pins.values().cloned().collect()
     }
 
-    /// Removes a pin, if there is one. Where that cannot be stored the pin stays. `before` is called before anything changes;
-    /// one caller at a time.
+    /// Removes a pin, if there is one. Where that cannot be stored the pin stays. `before` is called before anything
+    /// changes; one caller at a time.
     pub fn remove(
         &self,
         dpid: u64,

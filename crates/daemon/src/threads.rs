@@ -6,8 +6,8 @@ use std::thread::{Builder, JoinHandle};
 
 use rustix::process::{getpriority_process, setpriority_process};
 
-/// The niceness of [`Priority::Low`], added to the niceness of the process. A thread with 10 more gets a tenth of the time of
-/// an event loop if both always want to run.
+/// The niceness of [`Priority::Low`], added to the niceness of the process. A thread with 10 more gets a tenth of the
+/// time of an event loop if both always want to run.
 const LOWER: i32 = 10;
 const LOWEST: i32 = 19;
 

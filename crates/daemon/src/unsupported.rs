@@ -1,5 +1,5 @@
-//! Keys that an operator may expect and that Weir does not have, each with the reason: the configuration file and the REST
-//! interface refuse them with this sentence.
+//! Keys that an operator may expect and that Weir does not have, each with the reason: the configuration file and the
+//! REST interface refuse them with this sentence.
 
 /// The key and the reason.
 const KEYS: &[(&str, &str)] = &[

@@ -5,7 +5,8 @@ use core::fmt;
 
 pub use crate::dpid::Dpid;
 
-/// A tenant's number: from 1 to [`TenantId::LAST`], and stable across restarts, because it is a part of the cookies on the switches.
+/// A tenant's number: from 1 to [`TenantId::LAST`], and stable across restarts, because it is a part of the cookies on
+/// the switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TenantId(pub u16);
 

@@ -6,12 +6,13 @@ use core::fmt;
 use crate::field::WORDS;
 use crate::{Key, Match};
 
-/// A match that is kept for a long time: only the words of the key of which the match looks at a bit. Most matches look at a
-/// few words, and a [`Match`] has room for all. Copies share the words.
+/// A match that is kept for a long time: only the words of the key of which the match looks at a bit. Most matches look
+/// at a few words, and a [`Match`] has room for all. Copies share the words.
 #[derive(Clone, PartialEq, Eq)]
 pub struct MiniMatch(Arc<[u64]>);
 
-/// The words of a [`MiniMatch`]: a bit for each word of the key that follows, then for each of these words value and mask.
+/// The words of a [`MiniMatch`]: a bit for each word of the key that follows, then for each of these words value and
+/// mask.
 #[derive(Clone, Copy)]
 pub struct MiniWords {
     words: [u64; 1 + 2 * WORDS],

@@ -3,9 +3,9 @@
 //! ```text
 //! cargo run --release -p weir-hypervisor --example big_switch
 //! ```
-//! A message of a big switch passes three cores: the front, the joining controller, and a member. The sockets between them are left
-//! out. ADD is microseconds per entry until all members have confirmed it; beside it stands how many messages that was to switches.
-//! Both kinds take turns within a run; the median of the rounds is printed.
+//! A message of a big switch passes three cores: the front, the joining controller, and a member. The sockets between
+//! them are left out. ADD is microseconds per entry until all members have confirmed it; beside it stands how many
+//! messages that was to switches. Both kinds take turns within a run; the median of the rounds is printed.
 
 // A measurement ends when anything goes wrong.
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, clippy::panic)]

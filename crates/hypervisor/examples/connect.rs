@@ -3,10 +3,11 @@
 //! ```text
 //! cargo run --release -p weir-hypervisor --example connect
 //! ```
-//! Printed is the longest call into the core, for which all tenants of the event loop wait, as the median of the rounds. The switch
-//! connects again with all its rules ("again"), or with none of them ("empty"). Weir gets a new policy in which nothing changes ("same")
-//! or in which each of Weir's own rules changes ("other"). In rows with "adopt" the store is lost, and Weir makes entries of the rules.
-//! The other rows are for requests that are about many entries or rules.
+//! Printed is the longest call into the core, for which all tenants of the event loop wait, as the median of the
+//! rounds. The switch connects again with all its rules ("again"), or with none of them ("empty"). Weir gets a new
+//! policy in which nothing changes ("same") or in which each of Weir's own rules changes ("other"). In rows with
+//! "adopt" the store is lost, and Weir makes entries of the rules. The other rows are for requests that are about many
+//! entries or rules.
 
 // A measurement ends when anything goes wrong.
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, clippy::panic)]

@@ -3,9 +3,10 @@
 //! ```text
 //! cargo run --release -p weir-hypervisor --example flow_mod_speed
 //! ```
-//! One tenant adds 10,000 entries, modifies all of them by one request, and deletes them by one. ADD is microseconds per
-//! request, MODIFY and DELETE are milliseconds until the last entry has changed, the switch's barrier replies included. All
-//! tenants wait for a call into the core: the longest one of MODIFY and DELETE is printed. The medians of the rounds are printed.
+//! One tenant adds 10,000 entries, modifies all of them by one request, and deletes them by one. ADD is microseconds
+//! per request, MODIFY and DELETE are milliseconds until the last entry has changed, the switch's barrier replies
+//! included. All tenants wait for a call into the core: the longest one of MODIFY and DELETE is printed. The medians of
+//! the rounds are printed.
 
 // A measurement ends when anything goes wrong.
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, clippy::panic)]

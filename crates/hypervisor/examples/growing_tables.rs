@@ -3,8 +3,8 @@
 //! ```text
 //! cargo run --release -p weir-hypervisor --example growing_tables
 //! ```
-//! 20 tenants of one switch add 9,900 entries each, in turn. Printed are the longest calls into the core in milliseconds, the
-//! median of the rounds.
+//! 20 tenants of one switch add 9,900 entries each, in turn. Printed are the longest calls into the core in
+//! milliseconds, the median of the rounds.
 
 // A measurement ends when anything goes wrong.
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, clippy::panic)]

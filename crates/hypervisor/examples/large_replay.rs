@@ -3,10 +3,11 @@
 //! ```text
 //! cargo run --release -p weir-hypervisor --example large_replay
 //! ```
-//! One tenant has 9,900 entries and modifies all of them. In rows with "last rule" the switch refuses the last rule of the MODIFY, so Weir
-//! restores all entries. In rows with "ADD" the switch refuses an ADD before the MODIFY, so Weir applies the MODIFY again without the ADD.
-//! In rows with "nothing" the switch refuses nothing. The example prints the medians of the rounds: the CPU time of the core until nothing
-//! is left to do, the messages to the switch, and the longest call into the core, for which all tenants of the event loop wait.
+//! One tenant has 9,900 entries and modifies all of them. In rows with "last rule" the switch refuses the last rule of
+//! the MODIFY, so Weir restores all entries. In rows with "ADD" the switch refuses an ADD before the MODIFY, so Weir
+//! applies the MODIFY again without the ADD. In rows with "nothing" the switch refuses nothing. The example prints the
+//! medians of the rounds: the CPU time of the core until nothing is left to do, the messages to the switch, and the
+//! longest call into the core, for which all tenants of the event loop wait.
 
 // A measurement ends when anything goes wrong.
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, clippy::panic)]

@@ -3,10 +3,10 @@
 //! ```text
 //! cargo run --release -p weir-hypervisor --example new_map
 //! ```
-//! One tenant has 10,000 entries that send to a virtual link. The link gets another label, so each rule on the switch changes. Printed
-//! are the medians of the rounds: the CPU time of the core until nothing is left to do, the messages to the switch, and the longest
-//! call into the core, for which all tenants of the event loop wait. In rows with "same" nothing changes in the new map. In rows with
-//! "groups" the tenant has 1,000 groups as well, which send to both ports.
+//! One tenant has 10,000 entries that send to a virtual link. The link gets another label, so each rule on the switch
+//! changes. Printed are the medians of the rounds: the CPU time of the core until nothing is left to do, the messages
+//! to the switch, and the longest call into the core, for which all tenants of the event loop wait. In rows with "same"
+//! nothing changes in the new map. In rows with "groups" the tenant has 1,000 groups as well, which send to both ports.
 
 // A measurement ends when anything goes wrong.
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, clippy::panic)]

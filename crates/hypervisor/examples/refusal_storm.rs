@@ -3,9 +3,10 @@
 //! ```text
 //! cargo run --release -p weir-hypervisor --example refusal_storm
 //! ```
-//! One tenant sends 4,096 ADDs, as quickly as the core reads them, and the switch refuses every second message that adds an entry. Printed are the medians of
-//! the rounds: the CPU time of the core from the first ADD until nothing is left to do, the messages to the switch, and the longest
-//! call into the core. All tenants of the event loop wait for a call, so the longest call is the stall of a neighbour.
+//! One tenant sends 4,096 ADDs, as quickly as the core reads them, and the switch refuses every second message that
+//! adds an entry. Printed are the medians of the rounds: the CPU time of the core from the first ADD until nothing is
+//! left to do, the messages to the switch, and the longest call into the core. All tenants of the event loop wait for a
+//! call, so the longest call is the stall of a neighbour.
 
 // A measurement ends when anything goes wrong.
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, clippy::panic)]

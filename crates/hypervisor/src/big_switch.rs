@@ -1,9 +1,11 @@
 //! A big switch: one virtual switch on several physical switches, its members.
 //!
-//! Each member has a [`Switch`](crate::Switch), which shows its controller all ports of the tenant's switch: tunnels lead
-//! to the ports on other members. A [`BigSwitch`] is the controller of all these `Switch`es. Between the tenant's controllers and the
+//! Each member has a [`Switch`](crate::Switch), which shows its controller all ports of the tenant's switch: tunnels
+//! lead to the ports on other members. A [`BigSwitch`] is the controller of all these `Switch`es. Between the tenant's
+//! controllers and the
 //! `BigSwitch` is one more `Switch`, the *front*. The front has a datapath id of [a special range](is_key), and all of the front
-//! belongs to one tenant. The front has the roles, fairness, limits, replays, virtual tables and the state that survives a restart.
+//! belongs to one tenant. The front has the roles, fairness, limits, replays, virtual tables and the state that
+//! survives a restart.
 //!
 //! ```text
 //!                                          ┌──▶ Switch (physical 1) ──▶ switch 1
@@ -11,10 +13,10 @@
 //!                                          └──▶ Switch (physical 2) ──▶ switch 2
 //! ```
 //!
-//! Changes of tables or ports go to all members (`log`), all or nothing. Statistics requests go to all members, and the answers are added
-//! up (`statistics`). Packets go to the member that has their port (`ports`). An ERROR carries the member that refused, and the reason
-//! ([`carried`](crate::refusals)): the front keeps both for the tenant. This module does no I/O: bytes go in
-//! through `handle_*` and come out of the outboxes.
+//! Changes of tables or ports go to all members (`log`), all or nothing. Statistics requests go to all members, and the
+//! answers are added up (`statistics`). Packets go to the member that has their port (`ports`). An ERROR carries the
+//! member that refused, and the reason ([`carried`](crate::refusals)): the front keeps both for the tenant. This module
+//! does no I/O: bytes go in through `handle_*` and come out of the outboxes.
 
 mod buffered;
 mod change;
@@ -63,7 +65,8 @@ pub enum Event {
     Stop,
     /// This member cannot take part: close its connection.
     CloseMember(u64, &'static str),
-    /// The big switch has this many ports, more than a FEATURES_REPLY of 1.0 has room for. Nobody gets to see the big switch.
+    /// The big switch has this many ports, more than a FEATURES_REPLY of 1.0 has room for. Nobody gets to see the big
+    /// switch.
     TooManyPorts(usize),
 }
 

@@ -45,7 +45,8 @@ impl Buffers {
         (id, forgotten.map(|(_, buffered)| buffered))
     }
 
-    /// Makes a buffer id valid again that was taken and not used. Returns false if a newer packet has the place of this id.
+    /// Makes a buffer id valid again that was taken and not used. Returns false if a newer packet has the place of this
+    /// id.
     pub fn give_back(&mut self, id: u32, buffered: Buffered) -> bool {
         let slot = self.slots.get_mut(id as usize % CAPACITY).filter(|slot| slot.is_none());
         slot.map(|slot| *slot = Some((id, buffered))).is_some()

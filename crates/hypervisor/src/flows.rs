@@ -144,7 +144,8 @@ impl FlowTable {
         self.flows.iter().map(|(id, flow)| (*id, &**flow))
     }
 
-    /// Lets a new entry share its match and actions with its rules, and its actions with the entry that was added before.
+    /// Lets a new entry share its match and actions with its rules, and its actions with the entry that was added
+    /// before.
     pub(crate) fn share(&mut self, flow: &mut Flow) {
         flow.share_with_rules();
         self.alike.share_actions(flow);
@@ -301,7 +302,8 @@ impl FlowTable {
             .copied()
     }
 
-    /// The entries that a non-strict request may mean (OpenFlow 1.0 section 4.6, 1.3 section 6.4), by ascending numbers.
+    /// The entries that a non-strict request may mean (OpenFlow 1.0 section 4.6, 1.3 section 6.4), by ascending
+    /// numbers.
     /// `table` is `None` for all tables. The caller that looks at these entries charges the tenant for them.
     pub fn candidates(&self, table: Option<u8>, match_: &Match) -> Vec<u32> {
         let (found, groups) = self.related(table, match_, Relation::Within);
@@ -369,8 +371,8 @@ impl FlowTable {
         found.map(|(_, id)| *id).inspect(|_| self.meter.add(1))
     }
 
-    /// The entries of a table that may overlap a match, by ascending numbers. The caller that looks at these entries charges the tenant
-    /// for them.
+    /// The entries of a table that may overlap a match, by ascending numbers. The caller that looks at these entries
+    /// charges the tenant for them.
     pub(crate) fn may_overlap(&self, table: u8, match_: &Match) -> Vec<u32> {
         let (found, groups) = self.related(Some(table), match_, Relation::Overlapping);
         self.meter.add(groups);

@@ -21,7 +21,8 @@ pub(crate) struct Lookups {
 /// The counts of one table, without the counts of present entries.
 #[derive(Clone, Copy, Debug, Default)]
 struct Past {
-    /// Packets of ended entries: `matched` of entries in this table, `looked_up` of entries that sent packets to this table.
+    /// Packets of ended entries: `matched` of entries in this table, `looked_up` of entries that sent packets to this
+    /// table.
     gone: Counts,
     reported: Counts,
 }
@@ -75,8 +76,8 @@ impl Lookups {
         self.missed = self.missed.saturating_add(1);
     }
 
-    /// The counts of removed entries, as they are now. The caller adds the counts of present entries. If the caller adds these in several
-    /// turns, an entry that is removed meanwhile is not counted twice.
+    /// The counts of removed entries, as they are now. The caller adds the counts of present entries. If the caller
+    /// adds these in several turns, an entry that is removed meanwhile is not counted twice.
     pub(crate) fn gone(&self, tables: u8) -> Standing {
         let gone = |table| self.tables.get(&table).map(|it| it.gone).unwrap_or_default();
         Standing((0..tables).map(gone).collect())

@@ -142,7 +142,8 @@ of_both_versions! { statistics:
     /// Appends flow statistics of a tenant's entry.
     fn write_flow_statistics(flow: &Flow, count: Count, stood: Age, out: &mut Vec<u8>) -> ();
 
-    /// Table statistics of one table: its number, how many entries it can hold and holds, and how many packets were looked up and matched.
+    /// Table statistics of one table: its number, how many entries it can hold and holds, and how many packets were
+    /// looked up and matched.
     fn written_table(table: u8, most: u32, active: u32, looked_up: u64, matched: u64) -> Vec<u8>;
 
     /// Port statistics.
@@ -184,7 +185,8 @@ pub(crate) fn counted(wire: Wire, entries: &[u8]) -> Vec<Counted<'_>> {
     counted_part(wire, entries, &mut Reported::default())
 }
 
-/// The counts of the rules in one part of the switch's answer. Leaves out rules that earlier parts have `reported` (1.0).
+/// The counts of the rules in one part of the switch's answer. Leaves out rules that earlier parts have `reported`
+/// (1.0).
 pub(crate) fn counted_part<'a>(
     wire: Wire,
     entries: &'a [u8],

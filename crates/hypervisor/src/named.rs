@@ -63,7 +63,8 @@ pub(crate) fn named_first(groups: &[u32], named: impl Fn(u32) -> Vec<u32>) -> Ve
     order
 }
 
-/// Groups and meters that are to be deleted, with the groups that each names: each group before the groups that it names, then the meters.
+/// Groups and meters that are to be deleted, with the groups that each names: each group before the groups that it
+/// names, then the meters.
 pub(crate) fn before_named(all: &BTreeMap<(Kind, u32), Vec<u32>>) -> Vec<(Kind, u32)> {
     let groups: Vec<u32> = all.keys().filter(|it| it.0 == Kind::Group).map(|it| it.1).collect();
     let named = |number| all.get(&(Kind::Group, number)).cloned().unwrap_or_default();

@@ -1,8 +1,9 @@
 //! Memory that several switches share. The reports of all unlisted switches together have one bound.
 //!
-//! A switch may hold at most as many bytes of the pool as stay free in the pool. So one switch alone gets half of the pool, each of
-//! four switches gets a fifth, and a switch that connects later finds room, whatever the other switches do. Different threads may drive the
-//! switches, so the pool is an atomic number. In a test with one thread the results are the same each time.
+//! A switch may hold at most as many bytes of the pool as stay free in the pool. So one switch alone gets half of the
+//! pool, each of four switches gets a fifth, and a switch that connects later finds room, whatever the other switches
+//! do. Different threads may drive the switches, so the pool is an atomic number. In a test with one thread the results
+//! are the same each time.
 
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicUsize, Ordering};

@@ -1,5 +1,5 @@
-//! The differences between OpenFlow 1.0 and OpenFlow 1.3, as a record of facts for each version. The sections are those of the specifications
-//! 1.0.0 and 1.3.5.
+//! The differences between OpenFlow 1.0 and OpenFlow 1.3, as a record of facts for each version. The sections are those
+//! of the specifications 1.0.0 and 1.3.5.
 //!
 //! Not here: the bytes of messages, which the modules `v10` and `v13` read and write, by way of [`crate::messages`].
 //! How the compiler uses a physical switch of a version, such as table 0 and its metadata, is in [`compile::Target`].
@@ -76,8 +76,8 @@ pub(crate) struct Layout {
     pub packet_out_actions: usize,
     /// The padding between the flags and the statistics of a reply (1.0, section 5.3.5; 1.3, section 7.3.5).
     pub statistics_padding: &'static [u8],
-    /// The name of a port, in the description of the port (1.0, section 5.2.1; 1.3, section 7.2.1). The fields before the name
-    /// are also the first fields of a PORT_MOD.
+    /// The name of a port, in the description of the port (1.0, section 5.2.1; 1.3, section 7.2.1). The fields before
+    /// the name are also the first fields of a PORT_MOD.
     pub port_name: usize,
 }
 
@@ -116,8 +116,8 @@ pub(crate) struct PortModCodes {
     pub not_permitted: ErrorCode,
 }
 
-/// The switch did not answer in time. OpenFlow 1.0 and 1.3 have no code for a time-out: "permissions error" comes closest to "not now". This
-/// code has the same number in both versions.
+/// The switch did not answer in time. OpenFlow 1.0 and 1.3 have no code for a time-out: "permissions error" comes
+/// closest to "not now". This code has the same number in both versions.
 pub(crate) const UNANSWERED: ErrorCode = code_v13::BAD_REQUEST_EPERM;
 
 /// The configuration bits of a port that both versions have.

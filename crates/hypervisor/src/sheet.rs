@@ -165,8 +165,8 @@ impl Described {
         is_other && matches!(self.standing, Standing::OfAnother(_))
     }
 
-    /// Whether Weir has to ask for the description of the switch, because a data sheet is only for switches of one description. After
-    /// this call Weir counts the question as asked.
+    /// Whether Weir has to ask for the description of the switch, because a data sheet is only for switches of one
+    /// description. After this call Weir counts the question as asked.
     pub(crate) fn ask(&mut self) -> bool {
         let is_wanted = !self.asked && self.standing != Standing::None;
         self.asked |= is_wanted;

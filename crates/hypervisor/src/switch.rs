@@ -141,10 +141,10 @@ use tenants::Tenants;
 ///
 /// `Switch` does no I/O and knows no clock. The *driver*, an event loop, calls it:
 ///
-/// 1. **Create.** [`new`](Self::new) takes the switch's FEATURES_REPLY and what the store holds of the switch. From then on the
-///    driver reads the switch's connection, and sends what step 5 gives.
-/// 2. **Controllers.** After [`Event::Serve`] the driver connects the tenant's controllers. When a controller has sent HELLO, the
-///    driver calls [`controller_connected`](Self::controller_connected); when the connection is gone,
+/// 1. **Create.** [`new`](Self::new) takes the switch's FEATURES_REPLY and what the store holds of the switch. From
+///    then on the driver reads the switch's connection, and sends what step 5 gives.
+/// 2. **Controllers.** After [`Event::Serve`] the driver connects the tenant's controllers. When a controller has sent
+///    HELLO, the driver calls [`controller_connected`](Self::controller_connected); when the connection is gone,
 ///    [`controller_disconnected`](Self::controller_disconnected).
 /// 3. **Input.** The driver calls
 ///    - [`handle_switch_message`](Self::handle_switch_message) for each message of the switch;
@@ -158,13 +158,14 @@ use tenants::Tenants;
 ///    - [`handle_counters_request`](Self::handle_counters_request) for [`Event::CountersRequest`] of another `Switch`, and
 ///      [`handle_counters_reply`](Self::handle_counters_reply) for its [`Event::CountersReply`].
 /// 4. **Turn.** As long as [`is_turn_awaited`](Self::is_turn_awaited) says yes, the driver calls
-///    [`next_turn`](Self::next_turn), for one switch in each turn of the event loop. Long work goes on there, in batches.
-/// 5. **Output.** After one or more calls of steps 2 to 4 the driver takes, in this order:
-///    1. [`poll_store`](Self::poll_store), for the store. Messages that depend on these changes wait for `handle_stored`;
-///    2. [`poll_event`](Self::poll_event), until there is no event;
-///    3. [`take_flow_changes`](Self::take_flow_changes), if [`track_flows`](Self::track_flows) is on;
-///    4. the bytes of [`switch_outbox`](Self::switch_outbox);
-///    5. [`poll_controller`](Self::poll_controller), until it names no controller. For each: at most [`share`](Self::share) bytes of
+///    [`next_turn`](Self::next_turn), for one switch in each turn of the event loop. Long work goes on there, in
+///    batches.
+/// 5. **Output.** After one or more calls of steps 2 to 4 the driver takes, in this order: 1.
+///    [`poll_store`](Self::poll_store), for the store. Messages that depend on these changes wait for `handle_stored`;
+///    2. [`poll_event`](Self::poll_event), until there is no event; 3. [`take_flow_changes`](Self::take_flow_changes),
+///    if [`track_flows`](Self::track_flows) is on; 4. the bytes of [`switch_outbox`](Self::switch_outbox); 5.
+///    [`poll_controller`](Self::poll_controller), until it names no controller. For each: at most
+///    [`share`](Self::share) bytes of
 ///       [`controller_outbox`](Self::controller_outbox), and then [`written`](Self::written);
 ///    6. [`poll_resumed`](Self::poll_resumed), until it names no controller: `written` may have made room for requests;
 ///    7. [`is_turn_awaited`](Self::is_turn_awaited): if yes, the event loop must not sleep before its next turn;

@@ -1,8 +1,9 @@
-//! Counters of the rules of table 0 that count received packets for one port of a tenant's network (1.3): the cookies of
-//! these rules, and what a rule's counters mean for the tenant. [`crate::switch::counts`] decides when Weir asks which switch.
+//! Counters of the rules of table 0 that count received packets for one port of a tenant's network (1.3): the cookies
+//! of these rules, and what a rule's counters mean for the tenant. [`crate::switch::counts`] decides when Weir asks
+//! which switch.
 //!
-//! If packets carry a link's tag, the switch counts the four bytes of the tag too; Weir subtracts them, since the tenant's
-//! packets have no such tag.
+//! If packets carry a link's tag, the switch counts the four bytes of the tag too; Weir subtracts them, since the
+//! tenant's packets have no such tag.
 
 use crate::cookie::{Cookie, Installation};
 use crate::policy::TenantId;

@@ -1,4 +1,5 @@
-//! Messages of OpenFlow 1.0: what Weir asks a switch, and what Weir reads in them. What a [`Switch`](crate::Switch) does with them is in
+//! Messages of OpenFlow 1.0: what Weir asks a switch, and what Weir reads in them. What a [`Switch`](crate::Switch)
+//! does with them is in
 //! `switch::v10`.
 
 pub(crate) mod flow_mod;

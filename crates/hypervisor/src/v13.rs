@@ -1,4 +1,5 @@
-//! Messages of OpenFlow 1.3: what Weir asks a switch, and what Weir reads in them. What a [`Switch`](crate::Switch) does with them is in
+//! Messages of OpenFlow 1.3: what Weir asks a switch, and what Weir reads in them. What a [`Switch`](crate::Switch)
+//! does with them is in
 //! `switch::v13`.
 
 pub(crate) mod flow_mod;

@@ -85,8 +85,8 @@ pub(crate) fn find(test: impl Fn(i32) -> bool) -> Vec<ProcessIdentity> {
 /// or a folder in it.
 pub(crate) const MARK: &str = "WEIR_LAB";
 
-/// Whether the process carries the mark of that folder. In another PID namespace (a container) the same path is another lab's
-/// folder.
+/// Whether the process carries the mark of that folder. In another PID namespace (a container) the same path is another
+/// lab's folder.
 pub(crate) fn is_marked(pid: i32, folder: &Path) -> bool {
     if !shares_pid_namespace(pid) {
         return false;

@@ -191,7 +191,8 @@ impl<T: Element> ListBuf<T> {
     /// Appends an element.
     pub fn push(&mut self, element: T::At<'_>) {
         if self.bytes.capacity() == 0 {
-            // An element is written field by field. Without this room the list would grow with each of the first fields.
+            // An element is written field by field. Without this room the list would grow with each of the first
+            // fields.
             self.bytes.reserve(64);
         }
         element.write(&mut self.bytes);

@@ -9,8 +9,8 @@ pub const NICIRA: u32 = 0x2320;
 /// NXAST_RESUBMIT_TABLE.
 const RESUBMIT_TABLE: u16 = 14;
 
-/// What is behind the vendor's number in NXT_FLOW_MOD_TABLE_ID, a message of 1.0: from then on the higher byte of the command of
-/// each FLOW_MOD of the connection names its table.
+/// What is behind the vendor's number in NXT_FLOW_MOD_TABLE_ID, a message of 1.0: from then on the higher byte of the
+/// command of each FLOW_MOD of the connection names its table.
 pub const FLOW_MOD_TABLE_ID: [u8; 12] = [0, 0, 0, 15, 1, 0, 0, 0, 0, 0, 0, 0];
 
 /// `resubmit(in_port,table)`: what that table does with the packet is done, as if it had come by that port, and then the rest of

@@ -22,8 +22,8 @@ pub struct RandomSample {
     pub below: u64,
     /// How many bytes of a taken frame to keep, from the Ethernet header on.
     pub keep: u32,
-    /// UDP datagrams to this port are never taken, over IPv4: what carries samples is no sample. With at most one VLAN tag,
-    /// which the kernel takes out of a frame before a filter sees it.
+    /// UDP datagrams to this port are never taken, over IPv4: what carries samples is no sample. With at most one VLAN
+    /// tag, which the kernel takes out of a frame before a filter sees it.
     pub except_port: Option<u16>,
     /// Only IPv4 from this network, with at most one VLAN tag: its address and the prefix's length, 0 to 32.
     pub source: Option<(Ipv4Addr, u8)>,

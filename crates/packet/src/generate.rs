@@ -62,8 +62,8 @@ impl GenerateReport {
     }
 }
 
-/// The generator spins through the last part of a wait, this long, because the kernel wakes a sleeping thread about 60 µs late. It
-/// sleeps instead if probes may be late by as much.
+/// The generator spins through the last part of a wait, this long, because the kernel wakes a sleeping thread about 60
+/// µs late. It sleeps instead if probes may be late by as much.
 const SPIN: Duration = Duration::from_micros(150);
 
 /// Sends probes until all are sent or `stop` is set.

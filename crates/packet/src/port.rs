@@ -16,18 +16,19 @@ const BLOCK: u16 = 100;
 /// The last port is below those that Linux gives to connections.
 const BLOCKS: u16 = 220;
 
-/// A port that nobody has, of TCP and of UDP, for a program that binds the port in a moment. No two calls return the same port, also
-/// of processes that run side by side.
+/// A port that nobody has, of TCP and of UDP, for a program that binds the port in a moment. No two calls return the
+/// same port, also of processes that run side by side.
 ///
-/// Each process takes a block of 100 ports after the other, and keeps a lock on a file `weir-ports-UID/N` in the folder for temporary
-/// files until it ends. Processes of two users do not know of each other.
+/// Each process takes a block of 100 ports after the other, and keeps a lock on a file `weir-ports-UID/N` in the folder
+/// for temporary files until it ends. Processes of two users do not know of each other.
 ///
 /// The ports are below those that Linux gives to connections (32,768 and above, unless `ip_local_port_range` says
 /// otherwise): a port that the kernel chose with `bind` to port 0 can become the near end of another program's
 /// connection before the program binds the port.
 ///
 /// # Errors
-/// [`io::ErrorKind::AddrInUse`] if all blocks are taken; and if the folder of the locks cannot be made, or belongs to another user.
+/// [`io::ErrorKind::AddrInUse`] if all blocks are taken; and if the folder of the locks cannot be made, or belongs to
+/// another user.
 pub fn free_port() -> io::Result<u16> {
     static PORTS: Mutex<Ports> = Mutex::new(Ports { locks: Vec::new(), left: 0..0 });
     let mut ports = PORTS.lock().unwrap_or_else(PoisonError::into_inner);

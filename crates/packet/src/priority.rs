@@ -3,9 +3,9 @@
 use crate::error::{Error, Result};
 use crate::system;
 
-/// From now on the calling thread runs before all others that ask for no such thing: it is real-time (`SCHED_FIFO`), with
-/// the lowest of those priorities. It has to sleep most of the time, or the others starve. Threads that it starts are
-/// ordinary ones.
+/// From now on the calling thread runs before all others that ask for no such thing: it is real-time (`SCHED_FIFO`),
+/// with the lowest of those priorities. It has to sleep most of the time, or the others starve. Threads that it starts
+/// are ordinary ones.
 ///
 /// # Errors
 /// [`Error::Privilege`] without `CAP_SYS_NICE`.

@@ -41,8 +41,8 @@ pub struct CaptureOptions {
     pub blocks: usize,
     /// How long after its first frame a block is handed over at the latest; whole milliseconds.
     pub block_timeout: Duration,
-    /// Whether [`Frame::timestamp`] is of the arrival, which the kernel then takes of every frame on the machine. If not, it is
-    /// of the copy into the ring, an instant later, and costs frames that are not taken nothing.
+    /// Whether [`Frame::timestamp`] is of the arrival, which the kernel then takes of every frame on the machine. If
+    /// not, it is of the copy into the ring, an instant later, and costs frames that are not taken nothing.
     pub arrival_stamps: bool,
 }
 
@@ -313,8 +313,8 @@ impl<'a> Iterator for Frames<'a> {
 }
 
 impl Frames<'_> {
-    /// The kernel takes the outermost VLAN tag out of every frame that comes in, and says it beside. Puts it back in its
-    /// place, once: `header` is that of the frame at `self.at`, which lies within the block.
+    /// The kernel takes the outermost VLAN tag out of every frame that comes in, and says it beside. Puts it back in
+    /// its place, once: `header` is that of the frame at `self.at`, which lies within the block.
     fn put_tag_back(&self, header: &mut libc::tpacket3_hdr) {
         let has_room = usize::from(header.tp_mac) >= size_of::<libc::tpacket3_hdr>() + VLAN;
         if !has_room || (header.tp_snaplen as usize) < ADDRESSES {
@@ -329,9 +329,9 @@ impl Frames<'_> {
         header.tp_len += VLAN as u32;
         let place = self.block.capture.block().cast::<u8>();
         // SAFETY: the caller has checked that the frame lies within the block, and its head was just seen to have room
-        // for the tag behind its header. The block is ours while the Block lives, and is used by this thread only (neither
-        // Block nor Capture is Sync). No reference to these bytes exists yet: the status that is cleared here was still
-        // set, so the frame has not been given out.
+        // for the tag behind its header. The block is ours while the Block lives, and is used by this thread only
+        // (neither Block nor Capture is Sync). No reference to these bytes exists yet: the status that is cleared here
+        // was still set, so the frame has not been given out.
         unsafe {
             let header_place = place.add(self.at);
             let new = header_place.add(header.tp_mac.into());

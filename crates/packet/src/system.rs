@@ -230,7 +230,8 @@ pub(crate) fn set_real_time() -> io::Result<()> {
     // The kernel's `sched_param` is a priority.
     let priority: c_int = 1;
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
-    // By number, since musl's own function refuses. SAFETY: the pointer is to a whole sched_param, which the kernel only reads.
+    // By number, since musl's own function refuses. SAFETY: the pointer is to a whole sched_param, which the kernel
+    // only reads.
     let set =
         unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const priority) };
     check(set as c_int)
@@ -257,8 +258,8 @@ pub(crate) fn load_traffic_program(instructions: &[u64]) -> io::Result<OwnedFd> 
         license: c"Apache-2.0".as_ptr() as u64,
     };
     let length = size_of::<Request>() as c_uint;
-    // SAFETY: the request is two ints and two pointers, without padding: to `count` instructions and to a text that ends
-    // in NUL. All live until the call returns, and the kernel only reads them.
+    // SAFETY: the request is two ints and two pointers, without padding: to `count` instructions and to a text that
+    // ends in NUL. All live until the call returns, and the kernel only reads them.
     let descriptor = unsafe { libc::syscall(libc::SYS_bpf, PROG_LOAD, &raw const request, length) };
     let descriptor = c_int::try_from(descriptor).map_err(|_| io::ErrorKind::Other)?;
     check(descriptor)?;

@@ -21,8 +21,8 @@ pub struct Tap {
 }
 
 impl Tap {
-    /// Opens it on that interface of the calling thread's network namespace. `memory` bytes of frames may wait, by the kernel's
-    /// own count.
+    /// Opens it on that interface of the calling thread's network namespace. `memory` bytes of frames may wait, by the
+    /// kernel's own count.
     pub fn open(interface: &str, filter: &Filter, memory: usize) -> Result<Tap> {
         let Interface { index, name, .. } = Interface::usable(interface)?;
         let action = |what: &'static str| move |error| Error::system(what, error);

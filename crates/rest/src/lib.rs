@@ -1,5 +1,5 @@
-//! As much of an HTTP/1.1 client as asking a REST interface takes: one request on a connection, and its answer, whose body has
-//! a stated length, comes in chunks, or ends with the connection.
+//! As much of an HTTP/1.1 client as asking a REST interface takes: one request on a connection, and its answer, whose
+//! body has a stated length, comes in chunks, or ends with the connection.
 //!
 //! Deliberately without TLS, redirects and connections that are kept, and without dialling: the caller brings a stream
 //! with its timeouts. An answer is bounded by what the caller takes of it. Start reading at [`ask`].

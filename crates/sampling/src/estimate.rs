@@ -1,8 +1,8 @@
 //! Estimates totals from samples.
 //!
 //! With every packet sampled independently at rate s, c sampled packets stand for c/s packets, with a standard error of
-//! √(c·(1 − s))/s (binomial sampling; *Packet Sampling Basics*, P. Phaal and S. Panchen, gives the same as ±196·√(1/c) %
-//! for small s).
+//! √(c·(1 − s))/s (binomial sampling; *Packet Sampling Basics*, P. Phaal and S. Panchen, gives the same as ±196·√(1/c)
+//! % for small s).
 
 /// An estimate with its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

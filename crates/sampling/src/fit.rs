@@ -25,8 +25,8 @@ pub struct Fit {
     pub baseline_error: f64,
     /// The standard error of [`Fit::cost`].
     pub cost_error: f64,
-    /// Degrees of freedom behind the standard errors: samples − 2. A confidence interval is an estimate ± Student's t of
-    /// that many times its standard error.
+    /// Degrees of freedom behind the standard errors: samples − 2. A confidence interval is an estimate ± Student's t
+    /// of that many times its standard error.
     pub freedom: usize,
     /// R² over the mean throughput at each rate, as in the paper (figure 2b).
     pub r_squared: f64,

@@ -41,8 +41,8 @@ pub enum Moves {
     /// Every flow goes to the path with the most room.
     All,
     /// A flow that has not enough room goes to one of the paths that have the most of what it needs; but only with the
-    /// chance that lets, on average, as much leave the link as is too much on it: excess / (capacity + excess), which the
-    /// tenant knows from the label.
+    /// chance that lets, on average, as much leave the link as is too much on it: excess / (capacity + excess), which
+    /// the tenant knows from the label.
     Damped {
         /// That chance is taken so many times: 1 settles; far above 1 too many leave, and it oscillates again.
         eagerness: f64,

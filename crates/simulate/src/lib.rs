@@ -3,7 +3,8 @@
 //! A flow-level simulation, beyond what one machine can emulate. Servers are divided into virtual interfaces, those
 //! belong to tenants, and each sends to another of its tenant ([`traffic`]). Paths are chosen ([`choose`]); rates are
 //! max-min fair, none above what was bought; the yardstick is the optimum, or a bound that no routing can pass
-//! ([`optimum`]). Time goes in steps ([`mod@run`]). A [`Plan`] compares all ways to choose; a [`Study`] is what came out.
+//! ([`optimum`]). Time goes in steps ([`mod@run`]). A [`Plan`] compares all ways to choose; a [`Study`] is what came
+//! out.
 //!
 //! What is simulated is only the traffic. Paths, nominal rates, tracking, labels, their blurring and fair shares are
 //! the code that the hypervisor runs ([`fabric`]). No clock, no sockets, and randomness only from a seed: the same

@@ -1,7 +1,7 @@
 //! Random numbers from a seed.
 //!
-//! A generator of our own, because what is published of simulations (`docs/fabric.md`) is what these seeds give, and takes
-//! hours to draw again; and because [`mix`], its heart, is also the hash by which switches and tenants choose.
+//! A generator of our own, because what is published of simulations (`docs/fabric.md`) is what these seeds give, and
+//! takes hours to draw again; and because [`mix`], its heart, is also the hash by which switches and tenants choose.
 
 /// SplitMix64 (Steele, Lea and Flood, 2014).
 #[derive(Clone, Debug)]

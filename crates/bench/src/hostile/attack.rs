@@ -88,8 +88,8 @@ impl Attack {
         Self::FillStore,
     ];
 
-    /// The attacks that are no part of [`Self::All`]. A small table, and a system with few descriptors, would make other
-    /// attacks weaker.
+    /// The attacks that are no part of [`Self::All`]. A small table, and a system with few descriptors, would make
+    /// other attacks weaker.
     pub(super) const APART: [Self; 2] = [Self::FillTable, Self::ManyControllers];
 
     /// The part of tenant `index` in this attack.

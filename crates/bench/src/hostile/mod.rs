@@ -50,7 +50,8 @@ const SMALL_TABLE: u32 = TENANTS as u32 * 1_000;
 /// The bytes in the store for each tenant of a system that this crate starts, and whose tenants fill the store: some
 /// 1,000 long rules.
 const STATE_BYTES: u32 = 4 << 20;
-/// The limit of descriptors of a system that this crate starts, and whose tenants have many controllers: the usual limit.
+/// The limit of descriptors of a system that this crate starts, and whose tenants have many controllers: the usual
+/// limit.
 const DESCRIPTORS: u32 = 1_024;
 const MEMORY_LIMIT_BYTES: f64 = 256e6;
 const LOG_LIMIT_PER_S: f64 = 10.0;

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 /// The counter of refused clients, by reason.
 const COUNTER: &str = "weir_api_refused_total";
-/// The reasons that are limits. Requests that Weir refuses for other reasons, such as a wrong host name, reach no limit.
+/// The reasons that are limits. Requests that Weir refuses for other reasons, such as a wrong host name, reach no
+/// limit.
 const LIMITS: [&str; 6] = ["connections", "slow", "listeners", "bodies", "answers", "rate"];
-/// The number of readings that may fail, and the time between two readings: just after an attack the interface may still
-/// refuse clients.
+/// The number of readings that may fail, and the time between two readings: just after an attack the interface may
+/// still refuse clients.
 const READINGS: u32 = 10;
 const PAUSE: Duration = Duration::from_millis(300);
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -10,8 +10,8 @@ use report::Scalar;
 const SUBJECT_RATE: f64 = 1_000.0;
 /// The service time of a switch that handles 8,000 messages per second, in ns.
 pub(super) const SERVICE_NS: u64 = 125_000;
-/// A switch that works in batches takes this number of the waiting messages every 2 ms. A switch with a bucket of tokens
-/// does this number of messages at once after an idle time.
+/// A switch that works in batches takes this number of the waiting messages every 2 ms. A switch with a bucket of
+/// tokens does this number of messages at once after an idle time.
 const BATCH: u32 = 17;
 pub(super) const NEIGHBOUR_RATE: f64 = 16_000.0;
 const FLOOD_RATE: f64 = 400_000.0;

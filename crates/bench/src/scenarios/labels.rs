@@ -26,7 +26,8 @@ const CHANGES: f64 = 10_000.0;
 /// The number of labels that a tenant may get per second, and at once after a second without labels: the default of the
 /// configuration.
 const NOTICES: f64 = 100.0;
-/// The packets of every rule cross a link between the tenant's two ports. With emulated switches all tenants have the same ports.
+/// The packets of every rule cross a link between the tenant's two ports. With emulated switches all tenants have the
+/// same ports.
 const TOPOLOGY: &str = "[topology]\nbandwidth = \"10Gbit\"\n{links}";
 
 pub(super) fn scene(options: &Options) -> Comparison {

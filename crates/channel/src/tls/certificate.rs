@@ -1,7 +1,7 @@
 //! What a certificate says that decides whose it is: its names, its fingerprint, and until when it is valid.
 //!
-//! rustls checks signatures and times, and shows none of this. The reader of DER here knows as much of X.509 as that takes
-//! (RFC 5280, section 4.1); what it cannot read says nothing, and so proves nothing.
+//! rustls checks signatures and times, and shows none of this. The reader of DER here knows as much of X.509 as that
+//! takes (RFC 5280, section 4.1); what it cannot read says nothing, and so proves nothing.
 
 use std::fmt;
 use std::path::Path;

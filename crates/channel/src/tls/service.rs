@@ -1,7 +1,8 @@
 //! TLS for a service beside OpenFlow, which has clients of other kinds: REST by HTTPS.
 //!
-//! Unlike a switch, a client need not have a certificate; one that it shows has to be signed by the authority for clients. And
-//! unlike a switch, a client of ours asks by a name or an address, which has to be in the server's certificate.
+//! Unlike a switch, a client need not have a certificate; one that it shows has to be signed by the authority for
+//! clients. And unlike a switch, a client of ours asks by a name or an address, which has to be in the server's
+//! certificate.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

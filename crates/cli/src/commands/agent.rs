@@ -26,10 +26,11 @@ use std::time::{Duration, Instant};
 
 /// Give virtual interfaces the bandwidth that they were promised, and sample traffic
 ///
-/// Shapes what each virtual interface (VNIC) sends to its bandwidth, and meters what it receives. When more is sent to one
-/// than its bandwidth, its senders get shares in proportion to their own bandwidths; what one leaves goes to the others.
-/// Agents on several servers send each other messages every 5 ms; one can serve a whole lab. It also runs the samplers that
-/// its file names: Weir's own, or Open vSwitch's sFlow. Ctrl-C gives every interface and bridge back as it was. Needs root.
+/// Shapes what each virtual interface (VNIC) sends to its bandwidth, and meters what it receives. When more is sent to
+/// one than its bandwidth, its senders get shares in proportion to their own bandwidths; what one leaves goes to the
+/// others. Agents on several servers send each other messages every 5 ms; one can serve a whole lab. It also runs the
+/// samplers that its file names: Weir's own, or Open vSwitch's sFlow. Ctrl-C gives every interface and bridge back as
+/// it was. Needs root.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:

@@ -28,9 +28,9 @@ use crate::exit::Exit;
 /// Measure load and latency of a hypervisor, a switch or a controller, from outside
 ///
 /// Emulated switches on one side and emulated controllers on the other send tagged messages on a fixed schedule around
-/// the system under test; each message is accounted for. Latency counts from when a message was meant to leave. stdout is
-/// the result, stderr the progress. Exit status 0: all criteria met and nothing wrong; 1: findings; 4: undecided, since the
-/// generator was late; 130: ended by Ctrl-C, with what was measured until then.
+/// the system under test; each message is accounted for. Latency counts from when a message was meant to leave. stdout
+/// is the result, stderr the progress. Exit status 0: all criteria met and nothing wrong; 1: findings; 4: undecided,
+/// since the generator was late; 130: ended by Ctrl-C, with what was measured until then.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:
@@ -54,7 +54,8 @@ enum Command {
     Tenants(scenario::Scenario),
     /// A switch that handles 8,000 messages/s, and a neighbour who sends 16,000/s
     IsolationSwitch(scenario::Scenario),
-    /// Such a switch whose host stalls, whose answers are late, which is far away, changes its speed, or answers barriers early
+    /// Such a switch whose host stalls, whose answers are late, which is far away, changes its speed, or answers
+    /// barriers early
     IsolationDelays(scenario::Scenario),
     /// A neighbour who floods 400,000 PACKET_OUTs/s
     IsolationFlood(scenario::Scenario),

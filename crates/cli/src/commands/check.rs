@@ -10,8 +10,8 @@ use std::path::PathBuf;
 
 /// Show what a configuration does, and what in it is probably a mistake
 ///
-/// Reads the file alone and connects to no switch. Shows errors, each with its line; flowspace that tenants share, and its
-/// owner; entries that own nothing, or that OpenFlow 1.0 cannot express. Exit status 0: no findings; 1: findings;
+/// Reads the file alone and connects to no switch. Shows errors, each with its line; flowspace that tenants share, and
+/// its owner; entries that own nothing, or that OpenFlow 1.0 cannot express. Exit status 0: no findings; 1: findings;
 /// 2: errors.
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -23,7 +23,8 @@ See docs/check.md and docs/configuration.md.")]
 pub struct Check {
     /// Configuration file
     config: PathBuf,
-    /// Also print each tenant's part of each switch: its part of the tables, its rates by the data sheet, and the reasons
+    /// Also print each tenant's part of each switch: its part of the tables, its rates by the data sheet, and the
+    /// reasons
     #[arg(long)]
     limits: bool,
     /// Print one JSON object instead of text

@@ -30,8 +30,9 @@ use std::path::PathBuf;
 
 /// Show tenants, switches and flow tables of a running `weir serve`, and change tenants' networks
 ///
-/// Each change is one transaction: Weir makes the whole change, or refuses the change with the reasons. A port is written as
-/// "DPID port NUMBER", or "DPID port LOCAL". Exit status 0: done; 1: refused, nothing was changed; 2: wrong arguments; 3: no answer.
+/// Each change is one transaction: Weir makes the whole change, or refuses the change with the reasons. A port is
+/// written as "DPID port NUMBER", or "DPID port LOCAL". Exit status 0: done; 1: refused, nothing was changed; 2: wrong
+/// arguments; 3: no answer.
 #[derive(Args)]
 #[command(after_help = "\
 Example:
@@ -48,8 +49,9 @@ Example:
 
 See docs/ctl.md and docs/networks.md.")]
 pub struct Ctl {
-    /// The address of the REST interface of `weir serve` ([listen] api): IP:PORT, https://HOST:PORT or unix:PATH [default: the
-    /// environment variable WEIR_API, else the socket /run/weir/api.sock if it exists, else 127.0.0.1:8080]
+    /// The address of the REST interface of `weir serve` ([listen] api): IP:PORT, https://HOST:PORT or unix:PATH
+    /// [default: the environment variable WEIR_API, else the socket /run/weir/api.sock if it exists, else
+    /// 127.0.0.1:8080]
     #[arg(long, value_name = "WHERE", global = true, conflicts_with = "config")]
     api: Option<Endpoint>,
     /// The configuration file of `weir serve`, with the address of the REST interface
@@ -105,7 +107,8 @@ enum Command {
     Refusals,
     /// Print the path of a packet, with the reasons, without sending a packet
     Trace {
-        /// The tenant, whose names of the switch and the port are used; "any": a physical switch, with the packets of all tenants
+        /// The tenant, whose names of the switch and the port are used; "any": a physical switch, with the packets of
+        /// all tenants
         tenant: String,
         /// A datapath id, as the tenant sees it or as the switch has it, or a name in [[switches]]
         switch: String,

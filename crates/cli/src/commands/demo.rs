@@ -9,8 +9,9 @@ use std::path::PathBuf;
 /// Show in a minute that tenants cannot touch, see or slow each other
 ///
 /// Two tenants with two hosts each on a private Open vSwitch, each with its own controller, and `weir serve` between:
-/// who reaches whom, what a tenant may not do, and what Weir costs in latency. Without root or Open vSwitch, the same on
-/// an emulated switch. It leaves nothing behind but the results. Exit status 0: every check passed; 1: a check failed.
+/// who reaches whom, what a tenant may not do, and what Weir costs in latency. Without root or Open vSwitch, the same
+/// on an emulated switch. It leaves nothing behind but the results. Exit status 0: every check passed; 1: a check
+/// failed.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:

@@ -24,9 +24,10 @@ use modules::Build;
 
 /// Measure the behaviour of a switch from outside
 ///
-/// Experiments send OpenFlow messages over the control channel and probes through the switch's ports. The probes show when a
-/// change takes effect in the data plane. The result is on stdout, progress on stderr. The switch's flow tables are the same
-/// afterwards. Exit status 0: no findings; 1: findings, such as a barrier reply before its changes take effect.
+/// Experiments send OpenFlow messages over the control channel and probes through the switch's ports. The probes show
+/// when a change takes effect in the data plane. The result is on stdout, progress on stderr. The switch's flow tables
+/// are the same afterwards. Exit status 0: no findings; 1: findings, such as a barrier reply before its changes take
+/// effect.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -25,8 +25,8 @@ enum Command {
 
 /// Draw the report of results again: report.html, and the figures with their data
 ///
-/// Reads result.json (or result.json.gz) and, where it is there, figures.json; writes report.html and figures/ beside them. Nothing is measured.
-/// So reports of older versions of Weir get the form of this one.
+/// Reads result.json (or result.json.gz) and, where it is there, figures.json; writes report.html and figures/ beside
+/// them. Nothing is measured. So reports of older versions of Weir get the form of this one.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  weir report draw results/")]
 struct Draw {
@@ -50,8 +50,8 @@ impl Draw {
 /// Compare the same points and metrics of several results
 ///
 /// The first is compared with each of the others. A verdict is given where the 95 % confidence interval of the
-/// difference excludes zero; what shows no difference is counted, unless --all or --metric asks for it. What only one of the
-/// results has is named. Exit status 1 if something became worse.
+/// difference excludes zero; what shows no difference is counted, unless --all or --metric asks for it. What only one
+/// of the results has is named. Exit status 1 if something became worse.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:

@@ -50,7 +50,8 @@ pub struct Serve {
     /// Event loops, 1 to 256 [default: one per core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: Option<u16>,
-    /// Make a new state in the empty folder of --state from the rules on the switches, for the installation with this number (see the log)
+    /// Make a new state in the empty folder of --state from the rules on the switches, for the installation with this
+    /// number (see the log)
     ///
     /// The rules stay on the switches, and Weir makes tenants' entries of the rules. See docs/serve.md.
     #[arg(long, value_name = "ID", value_parser = installation, requires = "state")]

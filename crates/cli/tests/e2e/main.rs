@@ -1,7 +1,7 @@
 //! End to end: `weir` as a process, with real switches and real controllers where the scenario asks for them.
 //!
-//! One file a scenario; each reads like a specification, and `support` has the tools of all scenarios. Tests whose names
-//! begin with `ovs_` need root and Open vSwitch, and skip themselves loudly without.
+//! One file a scenario; each reads like a specification, and `support` has the tools of all scenarios. Tests whose
+//! names begin with `ovs_` need root and Open vSwitch, and skip themselves loudly without.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stderr, unreachable_pub)]

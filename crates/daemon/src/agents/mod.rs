@@ -7,8 +7,8 @@
 //! ```
 //!
 //! The thread is not on the forwarding path, and the work that agents can cause is bounded: datagrams of 1,232 bytes,
-//! and a limited number per second for each agent and in total (`receiver`). The thread passes on the newest rates of each
-//! interface. Times are from this process's own monotonic clock.
+//! and a limited number per second for each agent and in total (`receiver`). The thread passes on the newest rates of
+//! each interface. Times are from this process's own monotonic clock.
 //!
 //! Start reading at [`Agents::start`]; `receiver` decides everything and knows no sockets.
 

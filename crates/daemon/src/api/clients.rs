@@ -7,8 +7,8 @@
 //! answer.
 //!
 //! Requests in progress, and streams of events, use at most seven eighths of the connections, and the requests of one
-//! account or address at most half of these. Further requests are refused at once. So a connection is always left for `/healthz`
-//! and for the socket in the file system, to which this bound does not apply.
+//! account or address at most half of these. Further requests are refused at once. So a connection is always left for
+//! `/healthz` and for the socket in the file system, to which this bound does not apply.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -53,7 +53,8 @@ pub struct Refused {
     pub error: String,
     /// The refusing side: `weir`, `switch`, or `silence` if the switch did not answer in time.
     pub by: String,
-    /// The reason in words. If a member of a big switch refused, the words have the datapath id of the member's physical switch.
+    /// The reason in words. If a member of a big switch refused, the words have the datapath id of the member's
+    /// physical switch.
     pub reason: String,
     /// The request's first 64 bytes, in hexadecimal digits.
     pub excerpt: String,

@@ -12,8 +12,8 @@ use crate::dpid::Dpid;
 type Ports = BTreeMap<Option<u32>, BTreeSet<usize>>;
 
 impl Checker<'_> {
-    /// Names shared ports, once for all ports that the same tenants share. A tenant that only reads sends no packets, so
-    /// it does not share a port. The file does not say which ports the links of networks use.
+    /// Names shared ports, once for all ports that the same tenants share. A tenant that only reads sends no packets,
+    /// so it does not share a port. The file does not say which ports the links of networks use.
     pub(super) fn shared_ports(&mut self) {
         let config = self.config;
         for (tenants, places) in self.shared() {

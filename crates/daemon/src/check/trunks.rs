@@ -1,4 +1,5 @@
-//! Slices of ports alone, on several switches: packets go from switch to switch only by a link whose ports are in the slice.
+//! Slices of ports alone, on several switches: packets go from switch to switch only by a link whose ports are in the
+//! slice.
 
 use std::collections::{BTreeMap, BTreeSet};
 

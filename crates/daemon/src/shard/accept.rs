@@ -134,7 +134,8 @@ impl Shard {
         Ok(standing)
     }
 
-    /// Pins the first certificate of a switch whose session begins, if the configuration says so. Whether the session may begin.
+    /// Pins the first certificate of a switch whose session begins, if the configuration says so. Whether the session
+    /// may begin.
     pub(super) fn pin(&self, dpid: u64, connection: &Connection) -> bool {
         let source = connection.peer_address().map(|peer| peer.ip());
         let Some(shown) = connection.peer_certificate() else { return true };

@@ -2,14 +2,14 @@
 //!
 //! At tens of thousands of messages per second the event loop wakes up for almost every message, and so do the programs
 //! at the other ends of the connections. On idle cores this gives the least latency. If all cores are busy, each
-//! wake-up takes time from a thread that waits for a core, and messages queue up in front of that thread. Then the event loop
-//! has one turn per [`INTERVAL`], and each turn reads and writes several messages.
+//! wake-up takes time from a thread that waits for a core, and messages queue up in front of that thread. Then the
+//! event loop has one turn per [`INTERVAL`], and each turn reads and writes several messages.
 //!
-//! Only messages of switches count. Controllers' messages do not: while Weir waits for answers of a switch before Weir sends
-//! more of them, a turn that comes later makes the switch do less.
+//! Only messages of switches count. Controllers' messages do not: while Weir waits for answers of a switch before Weir
+//! sends more of them, a turn that comes later makes the switch do less.
 //!
-//! The kernel's pressure stall information (`/proc/pressure/cpu`) has the time for which threads waited. Without this file
-//! the event loop has all its turns.
+//! The kernel's pressure stall information (`/proc/pressure/cpu`) has the time for which threads waited. Without this
+//! file the event loop has all its turns.
 
 use crate::metrics::EventLoopMetrics;
 use std::fs::File;
@@ -110,8 +110,8 @@ fn percent(part: Duration, whole: Duration) -> u64 {
     (part.as_micros() as u64).saturating_mul(100) / (whole.as_micros() as u64).max(1)
 }
 
-/// The time in the line `some avg10=0.00 avg60=0.00 avg300=0.00 total=15226131`: microseconds for which at least one thread
-/// waited for a core.
+/// The time in the line `some avg10=0.00 avg60=0.00 avg300=0.00 total=15226131`: microseconds for which at least one
+/// thread waited for a core.
 fn total(text: &str) -> Option<Duration> {
     let line = text.lines().find(|line| line.starts_with("some "))?;
     let (_, total) = line.rsplit_once("total=")?;

@@ -241,7 +241,8 @@ impl Shard {
             self.command(command);
         }
         self.finish_turn();
-        // A batch of one tenant's long work comes last, so that the answers to all other tenants do not wait for the batch.
+        // A batch of one tenant's long work comes last, so that the answers to all other tenants do not wait for the
+        // batch.
         if self.give_turn() {
             self.finish_turn();
         }

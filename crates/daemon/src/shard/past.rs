@@ -1,7 +1,8 @@
-//! Refused requests of sessions that have ended. People ask later why a request was refused; by then the switch may have disconnected.
+//! Refused requests of sessions that have ended. People ask later why a request was refused; by then the switch may
+//! have disconnected.
 //!
-//! The number of refusals is bounded. When there is no room, refusals of the tenant with the most go first, so that a tenant cannot
-//! displace the refusals of others.
+//! The number of refusals is bounded. When there is no room, refusals of the tenant with the most go first, so that a
+//! tenant cannot displace the refusals of others.
 
 use hypervisor::TenantId;
 use hypervisor::refusals::{KEPT, Refusal};

@@ -1,5 +1,5 @@
-//! A store in the place of a lost one: with its installation number, so that the cookies of its rules are this store's own, and
-//! with a document that says so.
+//! A store in the place of a lost one: with its installation number, so that the cookies of its rules are this store's
+//! own, and with a document that says so.
 
 use std::path::Path;
 

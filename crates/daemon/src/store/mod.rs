@@ -28,9 +28,10 @@
 //!   the file may be damaged too, which the next start detects. [`Sync::Always`] fsyncs before the acknowledgement.
 //! * A damaged file is renamed, not deleted, and a new one is created.
 //!
-//! With [`Sync::Always`], measured in a 2-core virtual machine under load, ext4 on a virtual disk, release build, from push to
-//! acknowledgement of batches of four changes of 120 bytes (`cargo run --release -p weir-daemon --example store_writer -- DIR
-//! SYNC BATCHES IN_FLIGHT`, which also says how long the journal takes):
+//! With [`Sync::Always`], measured in a 2-core virtual machine under load, ext4 on a virtual disk, release build, from
+//! push to acknowledgement of batches of four changes of 120 bytes
+//! (`cargo run --release -p weir-daemon --example store_writer -- DIR SYNC BATCHES IN_FLIGHT`, which also says how long
+//! the journal takes):
 //!
 //! | `SYNC BATCHES IN_FLIGHT` | p50 | p90 | p99 | p99.9 |
 //! |---|---|---|---|---|

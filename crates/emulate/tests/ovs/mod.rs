@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 
 use openflow::{Version, VersionSet};
 
-/// Ports 1 to 4 of each bridge are for the packets; by another come sentinels, which say that all is through that came before.
+/// Ports 1 to 4 of each bridge are for the packets; by another come sentinels, which say that all is through that came
+/// before.
 pub(crate) const PORTS: u32 = 4;
 const SENTINEL_PORT: u32 = 9;
 const SENTINEL_TYPE: u16 = 0x88b5;
@@ -254,8 +255,8 @@ impl Ovs {
         self.refusals(1, version, message).first().map(|(_, code)| *code)
     }
 
-    /// Sends raw messages and a barrier to a bridge; transaction ids, types and codes of the ERRORs that came before the barrier's
-    /// answer.
+    /// Sends raw messages and a barrier to a bridge; transaction ids, types and codes of the ERRORs that came before
+    /// the barrier's answer.
     fn refusals(&self, bridge: u64, version: Version, messages: &[u8]) -> Vec<(u32, (u16, u16))> {
         let mut stream = UnixStream::connect(self.folder.join(format!("br{bridge}.mgmt"))).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();

@@ -254,8 +254,8 @@ impl Embedding {
         lacking.map_or(Trouble::Route(Error::NoPath), Trouble::Tags)
     }
 
-    /// Releases links of big switches that have lost their path, if another member may have a path. `with_refused`: also links
-    /// that a switch refuses; the new placement does not know this refusal any more.
+    /// Releases links of big switches that have lost their path, if another member may have a path. `with_refused`:
+    /// also links that a switch refuses; the new placement does not know this refusal any more.
     fn try_other_ends(&mut self, network: &Network, with_refused: bool) {
         let is_refused = |id| {
             let reservation = self.reservations.get(id);

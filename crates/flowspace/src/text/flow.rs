@@ -98,7 +98,8 @@ fn of_v13(body: &[u8]) -> Option<FlowText> {
     let flow = v13::FlowMod::parse(body).ok()?;
     let names =
         ["send_flow_rem", "check_overlap", "reset_counts", "no_packet_counts", "no_byte_counts"];
-    // Switches carry instructions out in this order, whatever order they were written in (specification 1.3.5, section 5.9).
+    // Switches carry instructions out in this order, whatever order they were written in (specification 1.3.5, section
+    // 5.9).
     let mut instructions: Vec<_> = flow.instructions.iter().collect();
     instructions.sort_by_key(rank);
     let instructions = instructions.into_iter().map(InstructionV13);

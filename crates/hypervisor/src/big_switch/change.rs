@@ -1,4 +1,5 @@
-//! Records of requests that wait for members' answers: changes in the log ([`Change`]), and questions of the front ([`Ask`]).
+//! Records of requests that wait for members' answers: changes in the log ([`Change`]), and questions of the front
+//! ([`Ask`]).
 
 use super::request::{Object, Request};
 use super::tables::Before;

@@ -17,8 +17,8 @@ use openflow::v13::{GroupModCommand, GroupType};
 type Messages = Vec<(Request, Vec<u8>)>;
 
 impl BigSwitch {
-    /// The messages that make a member hold these objects, or all objects if the member has just connected. Groups and meters are added
-    /// before the entries that use them, and deleted behind these entries.
+    /// The messages that make a member hold these objects, or all objects if the member has just connected. Groups and
+    /// meters are added before the entries that use them, and deleted behind these entries.
     pub(super) fn difference(
         &self,
         member: &Member,
@@ -67,8 +67,8 @@ impl BigSwitch {
         Some(wanted.again(self.wire, now))
     }
 
-    /// A group comes after the groups that it names. If groups watch each other, one of them is added without buckets first, and
-    /// gets its buckets when the others exist.
+    /// A group comes after the groups that it names. If groups watch each other, one of them is added without buckets
+    /// first, and gets its buckets when the others exist.
     fn add_numbers(&self, member: &Member, objects: &BTreeSet<Object>, messages: &mut Messages) {
         let mut groups = BTreeMap::new();
         for &object in objects {

@@ -1,12 +1,13 @@
 //! Entries: each has a copy on all members, and ends when its copies have ended.
 //!
-//! An entry is idle when all its copies are idle. When one copy times out, Weir asks the other members for the counters of their
-//! copies. If a copy has counted packets within the idle time-out, Weir installs the missing copy again at once and keeps its
-//! counters. If no copy has, the entry ends on all members. So an entry ends one idle time-out after its last packet, on
-//! whatever member the packet arrived. The end is as exact as the switches' own time-outs, and later by the round trip of the questions.
+//! An entry is idle when all its copies are idle. When one copy times out, Weir asks the other members for the counters
+//! of their copies. If a copy has counted packets within the idle time-out, Weir installs the missing copy again at
+//! once and keeps its counters. If no copy has, the entry ends on all members. So an entry ends one idle time-out after
+//! its last packet, on whatever member the packet arrived. The end is as exact as the switches' own time-outs, and
+//! later by the round trip of the questions.
 //!
-//! A copy matters only on a member where packets can match the entry: on a member with a port of the big switch, and if the entry matches an
-//! ingress port, on the member of that port. If no member has that port, all copies matter alike.
+//! A copy matters only on a member where packets can match the entry: on a member with a port of the big switch, and if
+//! the entry matches an ingress port, on the member of that port. If no member has that port, all copies matter alike.
 
 use super::leaving::Leaving;
 use super::request::{Object, Request, Spec};
@@ -47,8 +48,8 @@ impl BigSwitch {
 
     // ---- Entries that have ended
 
-    /// An entry has ended. Weir waits for the last counters of its copies, and until this change has left the log; then the front gets a
-    /// FLOW_REMOVED.
+    /// An entry has ended. Weir waits for the last counters of its copies, and until this change has left the log; then
+    /// the front gets a FLOW_REMOVED.
     pub(super) fn leave(
         &mut self,
         cookie: u64,
@@ -140,8 +141,8 @@ impl BigSwitch {
             return;
         }
         if is_added {
-            // The FLOW_REMOVED speaks of the replaced entry: time-outs are at least a second, and a change is confirmed far sooner. A
-            // deletion may have removed the new copy, too: the member gets the copy once more.
+            // The FLOW_REMOVED speaks of the replaced entry: time-outs are at least a second, and a change is confirmed
+            // far sooner. A deletion may have removed the new copy, too: the member gets the copy once more.
             if !matches!(removed.reason, IDLE | HARD) {
                 member.unknown.insert(object);
                 self.log.is_settling = true;

@@ -27,8 +27,8 @@ impl BigSwitch {
         }
     }
 
-    /// A member has reported its tables: Weir sends the difference. Until the front has been connected for the first time, the reported tables
-    /// become those of the big switch, and all other members get them.
+    /// A member has reported its tables: Weir sends the difference. Until the front has been connected for the first
+    /// time, the reported tables become those of the big switch, and all other members get them.
     fn compare(&mut self, dpid: u64, now: Instant) {
         let Some(mut member) = self.members.remove(&dpid) else { return };
         member.progress = Progress::Filling(u64::MAX);

@@ -1,9 +1,10 @@
 //! The front's changes in flight: each goes to all members at once, and retires in order when all have confirmed it.
 //!
-//! The tables of the big switch (`desired`) include all changes in the log. The tables of each member (`held`) include what barriers have
-//! confirmed. If a member refuses a change, Weir settles: messages of the front wait, each member confirms the messages on their way, `desired`
-//! goes back to the state before the log, and all changes but the refused one are applied again. Then each member gets the
-//! difference between `desired` and `held`. Weir repeats this until no member refuses a message. A member that connects takes the same path.
+//! The tables of the big switch (`desired`) include all changes in the log. The tables of each member (`held`) include
+//! what barriers have confirmed. If a member refuses a change, Weir settles: messages of the front wait, each member
+//! confirms the messages on their way, `desired` goes back to the state before the log, and all changes but the refused
+//! one are applied again. Then each member gets the difference between `desired` and `held`. Weir repeats this until no
+//! member refuses a message. A member that connects takes the same path.
 
 use super::change::Change;
 use super::entries::{DELETED, GROUP_DELETED};
@@ -37,8 +38,8 @@ impl BigSwitch {
         let mut buffered = None;
         if let Object::Entry(cookie) = request.object {
             if !request.deletes() {
-                // The front gets the FLOW_REMOVED of an earlier entry with this cookie first: behind the change the front would
-                // take it for the end of the new entry.
+                // The front gets the FLOW_REMOVED of an earlier entry with this cookie first: behind the change the
+                // front would take it for the end of the new entry.
                 self.report_removed(cookie, now);
             }
             buffered = frame::buffer_id(message).and_then(|number| self.buffered.take(number));
@@ -71,7 +72,8 @@ impl BigSwitch {
         }
     }
 
-    /// An entry ends by itself on all members, also on those where it has ended: a message on its way may have brought it back.
+    /// An entry ends by itself on all members, also on those where it has ended: a message on its way may have brought
+    /// it back.
     pub(super) fn end_entry(&mut self, cookie: u64, reason: u8, now: Instant) {
         let Some(entry) = self.desired.entry(cookie) else { return };
         let message = wire::flow_mod(self.wire, diff::Change::Delete, &entry.spec.flow, 0);
@@ -113,7 +115,8 @@ impl BigSwitch {
         seq
     }
 
-    /// Entries go with their group or meter. The front gets their FLOW_REMOVEDs when the deletion of the group or meter has left the log.
+    /// Entries go with their group or meter. The front gets their FLOW_REMOVEDs when the deletion of the group or meter
+    /// has left the log.
     fn leave_with(&mut self, before: &Before, seq: u64, now: Instant) {
         let reason = match before.first() {
             Some((Object::Number(Kind::Group, _), _)) => GROUP_DELETED,
@@ -141,7 +144,8 @@ impl BigSwitch {
         let Some(member) = self.members.get_mut(&dpid) else { return false };
         let Some(write) = member.take_write(xid) else { return false };
         let Some(request) = write.request else {
-            // The member's session has waited for the switch in vain: no other answer will confirm the messages before the barrier.
+            // The member's session has waited for the switch in vain: no other answer will confirm the messages before
+            // the barrier.
             if member.is_filling() {
                 let why = "the switch does not answer BARRIER_REQUEST";
                 self.events.push_back(Event::CloseMember(dpid, why));
@@ -158,7 +162,8 @@ impl BigSwitch {
         if !write.is_own {
             self.drop_change(write.seq, verdict);
         } else if member.is_filling() {
-            // The member may have refused the object only because it lacked another one: the object gets a second chance.
+            // The member may have refused the object only because it lacked another one: the object gets a second
+            // chance.
             if !member.refused.insert(object) {
                 member.lacks.insert(object);
             }

@@ -47,7 +47,8 @@ pub(super) struct Member {
 pub(super) enum Progress {
     /// Weir has asked the member for its entries, groups and meters; this many answers are due.
     Learning(u8),
-    /// Weir knows the member's tables and has sent the difference; the barrier with this number confirms the difference.
+    /// Weir knows the member's tables and has sent the difference; the barrier with this number confirms the
+    /// difference.
     Filling(u64),
     /// The member has the entries of the big switch.
     Up,

@@ -17,8 +17,8 @@ use openflow::{NO_BUFFER, frame};
 const LINK_DOWN: PortState = PortState::LINK_DOWN;
 
 impl BigSwitch {
-    /// All ports as the front sees them: each as its member describes it. A port is down while its member is not connected, and while
-    /// another member says so, since no packet of that member gets to the port.
+    /// All ports as the front sees them: each as its member describes it. A port is down while its member is not
+    /// connected, and while another member says so, since no packet of that member gets to the port.
     pub(super) fn described(&self) -> BTreeMap<u32, Port> {
         let (mut ports, mut down) = (BTreeMap::new(), BTreeSet::new());
         for (dpid, member) in self.members.iter().filter(|(_, member)| member.is_live()) {

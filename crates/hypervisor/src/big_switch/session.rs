@@ -1,4 +1,5 @@
-//! The session between the front of a big switch and the members: when Weir starts the front, and which ports the front knows.
+//! The session between the front of a big switch and the members: when Weir starts the front, and which ports the front
+//! knows.
 
 use crate::outbox::Outbox;
 use crate::time::{Duration, Instant};

@@ -16,11 +16,13 @@ use compile::Wire;
 #[derive(Clone)]
 pub(super) struct Entry {
     pub(super) spec: Arc<Spec>,
-    /// Of the big switch: when the entry was added. Of a copy: the last time at which Weir knows that the copy had counted a packet.
+    /// Of the big switch: when the entry was added. Of a copy: the last time at which Weir knows that the copy had
+    /// counted a packet.
     pub(super) since: Instant,
     /// Of the big switch: the counters of removed copies. Of a copy: its counters when Weir last asked.
     pub(super) counted: Count,
-    /// Of a copy: Weir has installed the copy again, or the copy has counted no packet for as long as the idle time-out.
+    /// Of a copy: Weir has installed the copy again, or the copy has counted no packet for as long as the idle
+    /// time-out.
     pub(super) is_idle: bool,
 }
 
@@ -53,7 +55,8 @@ impl Entry {
         Flow { installed: self.since, past: self.counted, ..self.spec.flow.clone() }
     }
 
-    /// The request that installs the entry again, and its message, with the rest of the hard time-out: at least a second.
+    /// The request that installs the entry again, and its message, with the rest of the hard time-out: at least a
+    /// second.
     pub(super) fn again(&self, wire: Wire, now: Instant) -> (Request, Vec<u8>) {
         let (flow, spec) = (self.flow(), Arc::clone(&self.spec));
         let to = To::Add { spec, resets_counts: false, is_again: true };

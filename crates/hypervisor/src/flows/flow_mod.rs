@@ -1,5 +1,5 @@
-//! FLOW_MODs of tenants and of Weir, and the entries that a request means, in one form for all versions. Ports have their numbers of
-//! 1.3.
+//! FLOW_MODs of tenants and of Weir, and the entries that a request means, in one form for all versions. Ports have
+//! their numbers of 1.3.
 
 use super::entry::Flow;
 use crate::south::diff::Change;
@@ -115,8 +115,8 @@ impl Wanted {
     }
 }
 
-/// Whether Weir may have to examine other entries for a FLOW_MOD than the entry with its match and priority. `flags` is the low byte.
-/// Most FLOW_MODs do not. The numbers of commands and flags are the same in both versions.
+/// Whether Weir may have to examine other entries for a FLOW_MOD than the entry with its match and priority. `flags` is
+/// the low byte. Most FLOW_MODs do not. The numbers of commands and flags are the same in both versions.
 pub(crate) fn examines_others(command: Option<u16>, flags: Option<&u8>) -> bool {
     let checks = flags.is_some_and(|flags| u16::from(*flags) & FlowModFlags::CHECK_OVERLAP.0 != 0);
     let wide = [FlowModCommand::MODIFY, FlowModCommand::DELETE];

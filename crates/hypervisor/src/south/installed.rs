@@ -1,7 +1,7 @@
 //! What the switch holds of the tenants' rules: confirmed by the switch, and expected from the messages in flight.
 //!
-//! Each rule has a slot. The slot has the state that the switch has confirmed, and the effects of the messages that wait or are
-//! on their way, in the order in which the switch will read them:
+//! Each rule has a slot. The slot has the state that the switch has confirmed, and the effects of the messages that
+//! wait or are on their way, in the order in which the switch will read them:
 //!
 //! ```text
 //!   confirmed   pending                              projected: what the switch will hold

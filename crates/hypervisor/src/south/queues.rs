@@ -115,7 +115,8 @@ impl Queues {
         passes
     }
 
-    /// Puts a message at the end of its tenant's queue. `releases` is the buffer id of the packet that the message releases.
+    /// Puts a message at the end of its tenant's queue. `releases` is the buffer id of the packet that the message
+    /// releases.
     pub(super) fn push(
         &mut self,
         tenant: TenantIndex,

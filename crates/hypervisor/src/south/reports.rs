@@ -19,8 +19,8 @@ pub(crate) struct ReportedRule {
     pub terms: TimeoutsAndFlags,
 }
 
-/// How long an entry or a rule has been installed, as OpenFlow writes this time. Weir passes on what the switch reports: a switch that
-/// does not know the nanoseconds sets all their bits.
+/// How long an entry or a rule has been installed, as OpenFlow writes this time. Weir passes on what the switch
+/// reports: a switch that does not know the nanoseconds sets all their bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Age {
     pub duration_sec: u32,

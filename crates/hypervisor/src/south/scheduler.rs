@@ -2,11 +2,11 @@
 //!
 //! The scheduler is weighted deficit round robin over tenants (Shreedhar and Varghese, 1996), with two lists as in
 //! FQ-CoDel (RFC 8290, section 4.1.1): tenants that have just become active are served before tenants with a backlog. A
-//! tenant is in the first list only while it has *credit*: the part of its share that the tenant did not use while others
-//! were served, at most eight units for each unit of weight. So a tenant with few messages is served at once, whatever
-//! other tenants do, also if some messages come together after a pause. Over any time a tenant gets at most its share and
-//! one burst of eight units for each unit of weight, however often the tenant becomes idle and returns. All operations take
-//! constant time, whatever the number of tenants.
+//! tenant is in the first list only while it has *credit*: the part of its share that the tenant did not use while
+//! others were served, at most eight units for each unit of weight. So a tenant with few messages is served at once,
+//! whatever other tenants do, also if some messages come together after a pause. Over any time a tenant gets at most
+//! its share and one burst of eight units for each unit of weight, however often the tenant becomes idle and returns.
+//! All operations take constant time, whatever the number of tenants.
 //!
 //! ```text
 //!   idle ──activate──▶ credit? ──▶ fresh: in turn, one message each, until the credit is used up

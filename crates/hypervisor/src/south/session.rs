@@ -437,8 +437,8 @@ impl Session {
         earlier(first, check)
     }
 
-    /// Time has passed. If Weir has sent the switch nothing for [`QUIET`], Weir sends a barrier. The barrier's reply confirms all messages
-    /// before it.
+    /// Time has passed. If Weir has sent the switch nothing for [`QUIET`], Weir sends a barrier. The barrier's reply
+    /// confirms all messages before it.
     #[inline]
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         if self.has_open_work() && now - self.open.last_sent >= QUIET {

@@ -1,29 +1,30 @@
 //! The window: the most work that Weir has sent to the switch and the switch has not confirmed.
 //!
-//! When tenants ask for more than the switch can do, requests wait, either in the switch's socket or in Weir. The socket
-//! serves requests in the order of their arrival, so one tenant can delay all others. Weir serves its queues fairly, so Weir
-//! keeps the requests and sends only as much as the window allows.
+//! When tenants ask for more than the switch can do, requests wait, either in the switch's socket or in Weir. The
+//! socket serves requests in the order of their arrival, so one tenant can delay all others. Weir serves its queues
+//! fairly, so Weir keeps the requests and sends only as much as the window allows.
 //!
-//! Weir searches for the *knee*: the least work in flight at which the switch does as much as it can. Late answers do not
-//! show that the window is too large: on a shared host every answer is late, and with less work in flight the switch would
-//! be slower and the answers no quicker. So Weir compares the rates of different windows (`search`).
+//! Weir searches for the *knee*: the least work in flight at which the switch does as much as it can. Late answers do
+//! not show that the window is too large: on a shared host every answer is late, and with less work in flight the
+//! switch would be slower and the answers no quicker. So Weir compares the rates of different windows (`search`).
 //!
-//! The window also binds a single tenant. While at least two tenants want the switch, the window has the size that the search
-//! has found. While only one tenant wants the switch, the window is at least 256 units, or the size that the search has found
-//! if that is larger: the tenant's messages wait only for messages of the same tenant.
+//! The window also binds a single tenant. While at least two tenants want the switch, the window has the size that the
+//! search has found. While only one tenant wants the switch, the window is at least 256 units, or the size that the
+//! search has found if that is larger: the tenant's messages wait only for messages of the same tenant.
 //!
-//! A message costs one unit, and the deletion of a group or meter one more unit for every eight entries that it takes along.
-//! While the switch carries out such a deletion, some switches forward no packets. So after a message of 64 units or more
-//! Weir sends nothing until the switch has finished, and no other such message for as long again, at most 200 ms: these
-//! messages take at most half of the switch's time.
+//! A message costs one unit, and the deletion of a group or meter one more unit for every eight entries that it takes
+//! along. While the switch carries out such a deletion, some switches forward no packets. So after a message of 64
+//! units or more Weir sends nothing until the switch has finished, and no other such message for as long again, at most
+//! 200 ms: these messages take at most half of the switch's time.
 
 mod search;
 
 use crate::time::{Duration, Instant};
 use search::Search;
 
-/// Work that may be in flight in any case while nobody else wants the switch. So a newcomer's first message waits behind
-/// this much; and the hypervisor's own barriers, one for each half of a window, are less than a hundredth of all messages.
+/// Work that may be in flight in any case while nobody else wants the switch. So a newcomer's first message waits
+/// behind this much; and the hypervisor's own barriers, one for each half of a window, are less than a hundredth of all
+/// messages.
 const ALONE: u32 = 256;
 /// A message of so much work is large: the time from here to the switch and back is little beside it.
 const LARGE: u32 = 64;
@@ -43,7 +44,8 @@ pub(crate) struct Window {
     search: Search,
     demand: Demand,
     burst: Burst,
-    /// The switch has left a barrier unanswered: nothing can be known of its queue, and a bound would only stop everybody.
+    /// The switch has left a barrier unanswered: nothing can be known of its queue, and a bound would only stop
+    /// everybody.
     is_silent: bool,
 }
 
@@ -157,8 +159,8 @@ impl Window {
         self.is_silent
     }
 
-    /// Learns from an answer. `cost` is all the work that the answer shows to be done, in units; `due` counts the answers
-    /// that were due before this one, itself included.
+    /// Learns from an answer. `cost` is all the work that the answer shows to be done, in units; `due` counts the
+    /// answers that were due before this one, itself included.
     pub(crate) fn on_ack(&mut self, sent: Sent, cost: u32, due: u32, now: Instant) {
         self.release(cost, now);
         self.is_silent = false;
@@ -168,9 +170,9 @@ impl Window {
         self.search.on_answer(sent.at, served, ran_dry, now);
     }
 
-    /// The most work without a reply between two barriers of the hypervisor's own, in units: half a window, and never more than for one
-    /// tenant alone. Changes in flight take memory. The hypervisor stops reading from a tenant whose changes take too much memory,
-    /// until the switch confirms some of the changes.
+    /// The most work without a reply between two barriers of the hypervisor's own, in units: half a window, and never
+    /// more than for one tenant alone. Changes in flight take memory. The hypervisor stops reading from a tenant whose
+    /// changes take too much memory, until the switch confirms some of the changes.
     pub(crate) fn barrier_interval(&self) -> u32 {
         (self.limit() / 2).clamp(2, ALONE / 2)
     }

@@ -1,13 +1,15 @@
 //! `weir serve --adopt`: after the loss of a store, a new store takes over the old store's installation number, and Weir makes entries of
-//! the rules that are still on the switch. Weir sends no message for this: the rules keep their cookies, counters and time-outs.
+//! the rules that are still on the switch. Weir sends no message for this: the rules keep their cookies, counters and
+//! time-outs.
 //!
-//! The rules of one cookie become one entry. The entry's match is the match of its only rule, or has the fields that all its rules' matches
-//! have in common. Weir adopts the entry only if it compiles to exactly the rules that the switch holds. Weir leaves all other rules
-//! on the switch, and puts their cookies into the store: without this, the reconciliation would delete rules that belong to no entry. A rule
-//! shows neither the cookie that the tenant gave, nor whether the tenant wants a FLOW_REMOVED.
+//! The rules of one cookie become one entry. The entry's match is the match of its only rule, or has the fields that
+//! all its rules' matches have in common. Weir adopts the entry only if it compiles to exactly the rules that the
+//! switch holds. Weir leaves all other rules on the switch, and puts their cookies into the store: without this, the
+//! reconciliation would delete rules that belong to no entry. A rule shows neither the cookie that the tenant gave, nor
+//! whether the tenant wants a FLOW_REMOVED.
 //!
-//! Weir does not adopt rules of networks, since their labels and ports were lost with the store, and rules that name groups or meters, which
-//! have no cookies. Start reading at [`Switch::adopt_rules`].
+//! Weir does not adopt rules of networks, since their labels and ports were lost with the store, and rules that name
+//! groups or meters, which have no cookies. Start reading at [`Switch::adopt_rules`].
 
 use super::{Cause, Event, Switch};
 use crate::cookie::Cookie;

@@ -1,9 +1,9 @@
 //! Requests that are compared with many entries, in batches: MODIFY, DELETE, and ADD with CHECK_OVERLAP.
 //!
-//! A request may change a whole table. One turn of the event loop changes a batch of the entries; then come other tenants. The next
-//! batch follows in the tenant's next turn, and not before the messages of earlier batches have left the queue. Until the last batch
-//! all further requests of the tenant wait, so no request sees a part of the change. A request that adds an entry if it means none adds
-//! this entry behind the last batch.
+//! A request may change a whole table. One turn of the event loop changes a batch of the entries; then come other
+//! tenants. The next batch follows in the tenant's next turn, and not before the messages of earlier batches have left
+//! the queue. Until the last batch all further requests of the tenant wait, so no request sees a part of the change. A
+//! request that adds an entry if it means none adds this entry behind the last batch.
 //!
 //! If Weir refuses an entry of a later batch, the [replay](super::replay) undoes the whole change, as after a refusal
 //! by the switch. A replay applies a change in batches, too, and continues these batches itself. A change that is
@@ -247,7 +247,8 @@ impl Switch {
         number.into_iter().for_each(|it| self.tenants.give_buffered_back(tenant, it, buffered));
     }
 
-    /// No batch of the tenant's change will follow: a replay applies the change again. Says whether there was such a change.
+    /// No batch of the tenant's change will follow: a replay applies the change again. Says whether there was such a
+    /// change.
     pub(super) fn drop_bulk(&mut self, tenant: TenantIndex) -> bool {
         let Some(bulk) = self.operations.take_bulk(tenant) else { return false };
         bulk.cause.operation.into_iter().for_each(|it| self.release_bulk(it));

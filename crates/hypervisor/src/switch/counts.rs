@@ -63,7 +63,8 @@ impl Switch {
         self.take_up_postponed(now);
     }
 
-    /// The tenants that may share an answer about a tenant's ports. The rules that write the ingress port to the metadata count received packets.
+    /// The tenants that may share an answer about a tenant's ports. The rules that write the ingress port to the
+    /// metadata count received packets.
     pub(crate) fn share_of_ports(&self, tenant: TenantIndex) -> Share {
         let has_shared_ports =
             |network: &Network| network.ports().values().any(|port| shares_port(&port.kind));

@@ -1,8 +1,8 @@
 //! The reports of the switch: its identity, its capabilities, its ports, and, until the reconciliation is done, its
 //! rules.
 //!
-//! The number of ports and the bytes of the reports are bounded. If a switch reports more, Weir closes its session with a
-//! reason.
+//! The number of ports and the bytes of the reports are bounded. If a switch reports more, Weir closes its session with
+//! a reason.
 
 use super::asynchronous::asked::Asked;
 use super::reconcile::state::Reconciliation;
@@ -25,8 +25,8 @@ use openflow::Encode;
 const PORTS: usize = 4096;
 /// The most bytes of the switch's reports of entries, groups and meters when it connects: some 200,000 entries.
 const LEARNED: usize = 32 << 20;
-/// Bytes that a rule, group or meter takes beside its bytes on the wire while Weir compares what the switch holds with what it
-/// should hold.
+/// Bytes that a rule, group or meter takes beside its bytes on the wire while Weir compares what the switch holds with
+/// what it should hold.
 const EACH: usize = 1 << 10;
 /// Bytes for the id of a group or meter that is in use, which no tenant gets.
 const NUMBER: usize = 64;

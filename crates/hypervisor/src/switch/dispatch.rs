@@ -135,7 +135,8 @@ impl Switch {
         error.openflow_error(self.version())
     }
 
-    /// Questions to the switch for the counters of the entries that a request selects, or for the sum of these counters.
+    /// Questions to the switch for the counters of the entries that a request selects, or for the sum of these
+    /// counters.
     pub(super) fn flow_questions(
         &self,
         tenant: TenantIndex,

@@ -100,8 +100,8 @@ impl Switch {
         }
     }
 
-    /// Whether the switch selects the entries of flow statistics: in a slice of 1.3. The tenant gets exactly these entries, with the
-    /// switch's counters.
+    /// Whether the switch selects the entries of flow statistics: in a slice of 1.3. The tenant gets exactly these
+    /// entries, with the switch's counters.
     fn selects_entries(&self, tenant: TenantIndex) -> bool {
         self.target().has_metadata() && self.tenants[tenant].network.is_none()
     }

@@ -128,7 +128,8 @@ impl Switch {
         if old.is_none() && state.flows.len() >= state.terms.limits.flows as usize {
             return Err(Reason::EntryLimit.with(codes.table_full));
         }
-        // An identical entry is replaced, without a FLOW_REMOVED (1.0, section 4.6; 1.3, section 6.4), and keeps its number.
+        // An identical entry is replaced, without a FLOW_REMOVED (1.0, section 4.6; 1.3, section 6.4), and keeps its
+        // number.
         let number = old.unwrap_or_else(|| self.entry_number(cause));
         let flows = &self.tenants[tenant].flows;
         // An entry with rules for each ingress port may have the same rule as an entry that names the port.

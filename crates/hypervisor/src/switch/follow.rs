@@ -5,12 +5,12 @@
 //!                  ├─► upcoming ──(everything in the queues is safe)──► queues sent ─► in force ─► entries compiled again, in batches
 //!   port_changed ──┘      └──────────────── requests of tenants wait ─────────────────────────────────────────────┘
 //! ```
-//! Requests that were checked under the old policy are sent before anything is done under the new policy, and no request is sent before
-//! the store has it. So a change waits for one commit of the store.
+//! Requests that were checked under the old policy are sent before anything is done under the new policy, and no
+//! request is sent before the store has it. So a change waits for one commit of the store.
 //!
-//! A tenant may have many groups and entries. One turn of the event loop compiles a batch of them again; then come other switches. Until
-//! the last batch tenants' requests wait, all but ECHO and PACKET_OUT, so no request sees entries of two policies. If a tenant's changes
-//! have to be replayed, the replay waits until all entries have followed.
+//! A tenant may have many groups and entries. One turn of the event loop compiles a batch of them again; then come
+//! other switches. Until the last batch tenants' requests wait, all but ECHO and PACKET_OUT, so no request sees entries
+//! of two policies. If a tenant's changes have to be replayed, the replay waits until all entries have followed.
 
 use super::map::{Stale, StaleGroups};
 use super::{Cause, Event, Switch};

@@ -112,9 +112,9 @@ impl Switch {
         }
     }
 
-    /// Step 6: the messages that each tenant loses when the connection to the switch ends, by message type. These are the
-    /// requests that Weir has not carried out or has carried out for a part of the entries, and the waiting messages that
-    /// change no table. Changes of tables are not lost: the store has them.
+    /// Step 6: the messages that each tenant loses when the connection to the switch ends, by message type. These are
+    /// the requests that Weir has not carried out or has carried out for a part of the entries, and the waiting
+    /// messages that change no table. Changes of tables are not lost: the store has them.
     pub fn lost(&self) -> impl Iterator<Item = (TenantId, [u64; TYPES])> {
         self.tenants.indices().map(|tenant| {
             let waiting = self.session.queues().of(tenant).waiting();

@@ -1,9 +1,10 @@
 //! A tenant's requests in flight, in the order in which they came.
 //!
-//! Weir applies a request to the tenant's tables when Weir accepts the request. The switch may refuse the request later. So each
-//! change stays in the log, with the entries and groups that the change has replaced, until the switch has carried out all changes
-//! up to this change. Then the change leaves the log: the change *retires*. Barriers are items of the log, too. Weir answers a barrier
-//! when the barrier is the first item: by then all changes before the barrier are done, and their errors are sent.
+//! Weir applies a request to the tenant's tables when Weir accepts the request. The switch may refuse the request
+//! later. So each change stays in the log, with the entries and groups that the change has replaced, until the switch
+//! has carried out all changes up to this change. Then the change leaves the log: the change *retires*. Barriers are
+//! items of the log, too. Weir answers a barrier when the barrier is the first item: by then all changes before the
+//! barrier are done, and their errors are sent.
 //!
 //! ```text
 //!                    ┌──────────────── log ────────────────┐
@@ -11,8 +12,8 @@
 //!                    └───┬─────────────────────────────────┘
 //!                        └─► the first item retires: confirmed, or refused with an error
 //! ```
-//! A request that the tables do not allow is logged as well if the switch may still refuse an earlier change: without that change
-//! the tables may allow the request.
+//! A request that the tables do not allow is logged as well if the switch may still refuse an earlier change: without
+//! that change the tables may allow the request.
 
 use super::logged::{Barrier, Outcome};
 use super::{Logged, LoggedChange, NumberBefore, Operation, Request, Switch, What};

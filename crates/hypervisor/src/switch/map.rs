@@ -157,7 +157,8 @@ impl Map {
         core::mem::replace(&mut self.infra, rules)
     }
 
-    /// The switch does not hold the first rules any longer. It holds the others, each instead of a rule in the same place.
+    /// The switch does not hold the first rules any longer. It holds the others, each instead of a rule in the same
+    /// place.
     pub(super) fn change_infra(&mut self, gone: &[&InfraRule], added: &[&InfraRule]) {
         let places: HashSet<Place<'_>> = gone.iter().chain(added).map(|own| place(own)).collect();
         if !places.is_empty() {

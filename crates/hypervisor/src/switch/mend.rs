@@ -2,8 +2,8 @@
 //!
 //! A repair depends only on the tables and the switch's rules, not on the events before the repair. Weir first sets the
 //! tables. Then Weir compares each rule of the tables that may differ with the state that
-//! [`Installed`](crate::south::installed::Installed) expects on the switch. If the rule differs, Weir sends an ADD, MODIFY
-//! or DELETE for the rule.
+//! [`Installed`](crate::south::installed::Installed) expects on the switch. If the rule differs, Weir sends an ADD,
+//! MODIFY or DELETE for the rule.
 
 pub(super) mod difference;
 

@@ -18,8 +18,8 @@ use compile::{InfraRule, infra};
 use hashbrown::HashMap;
 
 impl Switch {
-    /// Compares Weir's own rules on a switch that has connected with the rules that the policy needs. Gives the changes to send, and the
-    /// numbers of rules that are kept, added and removed.
+    /// Compares Weir's own rules on a switch that has connected with the rules that the policy needs. Gives the changes
+    /// to send, and the numbers of rules that are kept, added and removed.
     pub(crate) fn reconcile_own(
         &mut self,
         held: Vec<ReportedRule>,

@@ -214,8 +214,8 @@ impl Switch {
     }
 }
 
-/// Whether the rules of a 1.0 entry depend on whether a port admits packets. If the port drops all packets, only entries
-/// of the highest priority have other rules; an entry without wildcards always has the highest priority.
+/// Whether the rules of a 1.0 entry depend on whether a port admits packets. If the port drops all packets, only
+/// entries of the highest priority have other rules; an entry without wildcards always has the highest priority.
 fn depends_on_ingress(flow: &Flow, number: u32) -> bool {
     let only = flow.match_.to_match().exact_value(Field::InPort);
     if only.is_some_and(|only| only != u128::from(number)) {

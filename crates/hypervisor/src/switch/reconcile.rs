@@ -1,12 +1,13 @@
-//! Reconciliation: a switch that connects gets the rules that the tenants' tables need, and loses no other installation's rules.
+//! Reconciliation: a switch that connects gets the rules that the tenants' tables need, and loses no other
+//! installation's rules.
 //!
-//! Weir compares the rules on the switch with the tables, and repairs the difference. An entry with a time-out whose rules are missing has
-//! timed out while the switch was not connected. Weir installs a permanent entry again. Weir deletes rules with its own mark that are in no
-//! table, and leaves rules without its mark.
+//! Weir compares the rules on the switch with the tables, and repairs the difference. An entry with a time-out whose
+//! rules are missing has timed out while the switch was not connected. Weir installs a permanent entry again. Weir
+//! deletes rules with its own mark that are in no table, and leaves rules without its mark.
 //!
-//! A switch may hold a hundred thousand rules. One turn of the event loop does a batch of the [steps](state::Step); then come other
-//! switches. Until the last batch Weir serves no tenant on this switch, and no entry times out. Messages of the switch wait, except
-//! ECHO_REQUEST and PACKET_IN.
+//! A switch may hold a hundred thousand rules. One turn of the event loop does a batch of the [steps](state::Step);
+//! then come other switches. Until the last batch Weir serves no tenant on this switch, and no entry times out.
+//! Messages of the switch wait, except ECHO_REQUEST and PACKET_IN.
 
 mod restore;
 pub(super) mod state;
@@ -70,7 +71,8 @@ impl Switch {
         }
     }
 
-    /// Whether a message of the switch waits until the tables are reconciled. Weir closes the session if there is no room for the message.
+    /// Whether a message of the switch waits until the tables are reconciled. Weir closes the session if there is no
+    /// room for the message.
     pub(super) fn waits_for_reconciliation(&mut self, header: Header, frame: &[u8]) -> bool {
         let Some(reconciliation) = self.datapath.reconciling_mut() else { return false };
         // No tenant is served, so nobody waits for a PACKET_IN.

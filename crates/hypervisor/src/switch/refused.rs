@@ -3,9 +3,9 @@
 //! Weir sends a refused rule once more, since the obstacle may be gone. What happens if the switch refuses the rule
 //! again depends on the rule:
 //!
-//! - A rule that brings packets in by a port of a network, brings packets to hosts at a shared port (1.3), or leads packets out of
-//!   a big switch with other members: the tenant's port is down, since no packet would enter or leave by it. The port stays down
-//!   until the switch gets another map, or connects again.
+//! - A rule that brings packets in by a port of a network, brings packets to hosts at a shared port (1.3), or leads
+//!   packets out of a big switch with other members: the tenant's port is down, since no packet would enter or leave by
+//!   it. The port stays down until the switch gets another map, or connects again.
 //! - A rule for transit to another switch: the component that computes the maps has to find another path
 //!   ([`Event::RefusedTransits`]).
 //! - A rule that separates slices: the refusal is only counted.

@@ -1,7 +1,8 @@
 //! A tenant's part of the store: its rate of changes, and the error when the store has no more room.
 //!
-//! The driver counts the tenant's bytes in the store, also for switches that are not connected. When a tenant has no more room, the
-//! driver notes this in the tenant's [`Account`](crate::Account). This module counts the changes that requests make.
+//! The driver counts the tenant's bytes in the store, also for switches that are not connected. When a tenant has no
+//! more room, the driver notes this in the tenant's [`Account`](crate::Account). This module counts the changes that
+//! requests make.
 
 use super::{Request, Switch};
 use crate::ids::TenantIndex;

@@ -198,9 +198,10 @@ impl Switch {
         }
     }
 
-    /// Counters of a tenant's ports. A whole edge port of a network has the switch's counters. On a shared port or a link the switch
-    /// counts the packets of all tenants, so the tenant gets only the counters that Weir knows to be the tenant's own. Of a slice's
-    /// shared port nothing is known: a rule of table 0 is for a flowspace entry, whatever the port.
+    /// Counters of a tenant's ports. A whole edge port of a network has the switch's counters. On a shared port or a
+    /// link the switch counts the packets of all tenants, so the tenant gets only the counters that Weir knows to be
+    /// the tenant's own. Of a slice's shared port nothing is known: a rule of table 0 is for a flowspace entry,
+    /// whatever the port.
     fn port_statistics(
         &self,
         tenant: TenantIndex,

@@ -1,7 +1,7 @@
 //! The ids of groups and meters on the switch (1.3) that are in use, and their tenants.
 //!
-//! An id is in use from when a change takes it until a barrier has shown that the group or meter is gone. Nothing is sent or
-//! stored here: see [`crate::switch::v13`].
+//! An id is in use from when a change takes it until a barrier has shown that the group or meter is gone. Nothing is
+//! sent or stored here: see [`crate::switch::v13`].
 
 use crate::ids::TenantIndex;
 use crate::policy::TenantId;

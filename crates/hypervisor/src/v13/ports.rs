@@ -60,7 +60,8 @@ pub(crate) fn write_port(port: &Port) -> Vec<u8> {
     written(port)
 }
 
-/// A port description with a label. The current speed is the free bandwidth of the link, and the highest speed is the link's capacity.
+/// A port description with a label. The current speed is the free bandwidth of the link, and the highest speed is the
+/// link's capacity.
 pub(crate) fn labelled(wire: Vec<u8>, label: Option<Label>) -> Vec<u8> {
     let (Some(label), Some(port)) = (label, read_port(&wire)) else { return wire };
     let capacity = Label { left: label.capacity, ..label };

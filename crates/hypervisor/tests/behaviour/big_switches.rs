@@ -442,7 +442,8 @@ fn a_big_switch_accepts_more_changes_at_once_than_one_window() {
     }
 }
 
-/// The policy has a form of link labels for the tenant. The descriptions of the ports are the same as without this form.
+/// The policy has a form of link labels for the tenant. The descriptions of the ports are the same as without this
+/// form.
 #[test]
 fn ports_of_a_big_switch_have_no_link_labels() {
     use hypervisor::policy::LabelForm;

@@ -1,7 +1,8 @@
 //! The case files under `tests/cases`: messages as hex and as text.
 //!
-//! A case begins with `# NAME`; then come `hex:` (whose continuation lines are indented), `read:` (what our reader says,
-//! or the error and the OpenFlow code that it maps to) and, one line each, `ovs:` (what `ovs-ofctl ofp-print` says).
+//! A case begins with `# NAME`; then come `hex:` (whose continuation lines are indented), `read:` (what our reader
+//! says, or the error and the OpenFlow code that it maps to) and, one line each, `ovs:` (what `ovs-ofctl ofp-print`
+//! says).
 
 use std::fmt::Write as _;
 use std::path::PathBuf;

@@ -21,8 +21,8 @@ use std::str::FromStr;
 
 /// Measure a real controller by emulated switches that connect to it
 ///
-/// The tests are the latency and throughput modes of cbench and the benchmarks of RFC 8456. --list prints the tests and what each
-/// test needs. --test all runs each test whose needs are met.
+/// The tests are the latency and throughput modes of cbench and the benchmarks of RFC 8456. --list prints the tests and
+/// what each test needs. --test all runs each test whose needs are met.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:

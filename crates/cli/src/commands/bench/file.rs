@@ -44,7 +44,8 @@ pub struct ScenarioFile {
     /// The scenario file
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Systems under test, one after the other: direct, weir, weir-networks, haproxy, or NAME=IP:PORT[+CONTROLLERBASE][/PID or /cgroup:FOLDER]
+    /// Systems under test, one after the other: direct, weir, weir-networks, haproxy, or
+    /// NAME=IP:PORT[+CONTROLLERBASE][/PID or /cgroup:FOLDER]
     #[arg(long = "system", value_name = "SYSTEMS", value_delimiter = ',', default_value = "direct,weir", value_parser = values::system)]
     systems: Vec<Wanted>,
     /// Accept changes of a run by HTTP at this loopback address; see docs/bench.md

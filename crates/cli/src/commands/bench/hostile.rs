@@ -12,11 +12,11 @@ use values::Wanted;
 
 /// One quiet tenant beside 19 hostile tenants and hostile strangers: each attack in turn, and all together
 ///
-/// The quiet tenant's ECHO and PACKET_IN (500/s each) are measured alone and beside each attack. Hostile tenants send 100/s
-/// FLOW_MODs each that modify all rules, add with CHECK_OVERLAP, delete nothing, or delete by an unknown cookie. Their controllers
-/// send requests and do not read the answers, send HELLO and close, fill the store or a small table, or are many. Strangers act as
-/// switches whose statistics never end or whose ports become ever more, open silent connections, and send half requests and event
-/// subscriptions to the REST interface.
+/// The quiet tenant's ECHO and PACKET_IN (500/s each) are measured alone and beside each attack. Hostile tenants send
+/// 100/s FLOW_MODs each that modify all rules, add with CHECK_OVERLAP, delete nothing, or delete by an unknown cookie.
+/// Their controllers send requests and do not read the answers, send HELLO and close, fill the store or a small table,
+/// or are many. Strangers act as switches whose statistics never end or whose ports become ever more, open silent
+/// connections, and send half requests and event subscriptions to the REST interface.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:
@@ -26,12 +26,12 @@ Example:
 
 The criteria are in docs/bench.md.")]
 pub struct HostileCommand {
-    /// Attacks: modify-all, check-overlap, delete-nothing, delete-cookie, slow-readers, hello-and-close, fill-store, fill-table,
-    /// many-controllers, endless-statistics, new-ports, silent, api, all [default: each]
+    /// Attacks: modify-all, check-overlap, delete-nothing, delete-cookie, slow-readers, hello-and-close, fill-store,
+    /// fill-table, many-controllers, endless-statistics, new-ports, silent, api, all [default: each]
     #[arg(long = "attack", value_name = "ATTACKS", value_delimiter = ',')]
     attacks: Vec<Attack>,
-    /// Systems under test: weir, weir-networks, or NAME=IP:PORT[+CONTROLLERBASE][/PID or /cgroup:FOLDER] for a system that
-    /// runs already; the criteria judge the first system
+    /// Systems under test: weir, weir-networks, or NAME=IP:PORT[+CONTROLLERBASE][/PID or /cgroup:FOLDER] for a system
+    /// that runs already; the criteria judge the first system
     #[arg(long = "system", value_name = "SYSTEMS", value_delimiter = ',', default_value = "weir", value_parser = values::system)]
     systems: Vec<Wanted>,
     /// Rules of each hostile tenant, 0 to 60000 [default: 9900, with --quick 500]

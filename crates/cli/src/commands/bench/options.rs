@@ -40,8 +40,8 @@ pub struct Ends {
     /// The generator's threads: 1 for both sides, or 2, one for each
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=2))]
     threads: u8,
-    /// Do not pin to CPUs; by default one thread of the generator runs on the first CPU, and a system that the command starts runs
-    /// on the other CPUs
+    /// Do not pin to CPUs; by default one thread of the generator runs on the first CPU, and a system that the command
+    /// starts runs on the other CPUs
     #[arg(long)]
     any_cpu: bool,
     /// Leave Nagle's algorithm on at the generator's sockets (AGG in place of ND)

@@ -10,10 +10,11 @@ use bench::provisioning;
 
 /// Measure how fast a virtual network starts, and moves when a physical link fails
 ///
-/// Emulated switches with real flow tables connect to Weir; between any two of them are two paths. One REST request makes a network
-/// with a virtual switch on each switch. The network has started when all rules are in the tables and acknowledged, and the
-/// tenant's controller sees all ports up. Another network has all its links over one physical link, which then fails. That network has moved
-/// when the rules of the new paths are in the tables. Both are measured without and with backup paths.
+/// Emulated switches with real flow tables connect to Weir; between any two of them are two paths. One REST request
+/// makes a network with a virtual switch on each switch. The network has started when all rules are in the tables and
+/// acknowledged, and the tenant's controller sees all ports up. Another network has all its links over one physical
+/// link, which then fails. That network has moved when the rules of the new paths are in the tables. Both are measured
+/// without and with backup paths.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:

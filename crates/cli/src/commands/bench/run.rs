@@ -12,9 +12,9 @@ use values::Wanted;
 
 /// Measure every combination of systems, messages, rates and numbers of tenants
 ///
-/// Messages: packet-in, packet-out, echo, features, port-stats, flow-stats, barrier, flow-mod (until the reply
-/// to a barrier after the FLOW_MOD), flow-mod-packet (until the rule forwards a packet), role (1.3); a mix with weights is written
-/// echo:3+barrier:1. The rate is messages per second of all tenants together.
+/// Messages: packet-in, packet-out, echo, features, port-stats, flow-stats, barrier, flow-mod (until the reply to a
+/// barrier after the FLOW_MOD), flow-mod-packet (until the rule forwards a packet), role (1.3); a mix with weights is
+/// written echo:3+barrier:1. The rate is messages per second of all tenants together.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:
@@ -23,7 +23,8 @@ Example:
   weir bench run --switch openvswitch --system direct,haproxy,weir,weir-networks --message echo,flow-mod-packet --rate 100
   weir bench run --switch br0 --channel veth1=1 --channel veth2=2 --message packet-out,flow-mod")]
 pub struct Run {
-    /// Systems under test: direct, weir, weir-networks, haproxy, or NAME=IP:PORT[+CONTROLLERBASE][/PID or /cgroup:FOLDER] for one that runs already
+    /// Systems under test: direct, weir, weir-networks, haproxy, or NAME=IP:PORT[+CONTROLLERBASE][/PID or
+    /// /cgroup:FOLDER] for one that runs already
     #[arg(long = "system", value_name = "SYSTEMS", value_delimiter = ',', default_value = "direct,weir", value_parser = values::system)]
     systems: Vec<Wanted>,
     /// The messages

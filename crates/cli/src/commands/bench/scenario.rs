@@ -21,7 +21,8 @@ The criteria are in docs/bench.md.")]
 pub struct Scenario {
     #[command(flatten)]
     comparing: Comparing,
-    /// Further systems, where a comparison measures several on a real switch: NAME=IP:PORT[+CONTROLLERBASE][/PID or /cgroup:FOLDER]
+    /// Further systems, where a comparison measures several on a real switch: NAME=IP:PORT[+CONTROLLERBASE][/PID or
+    /// /cgroup:FOLDER]
     #[arg(long = "system", value_name = "SYSTEMS", value_delimiter = ',', value_parser = values::running)]
     systems: Vec<System>,
     #[command(flatten)]

@@ -12,8 +12,8 @@ use std::sync::Arc;
 /// Which switch.
 #[derive(clap::Args)]
 pub struct Switch {
-    /// emulated; openvswitch: a real Open vSwitch in a lab of the run's own (needs root); or the name of a bridge of a running
-    /// Open vSwitch, without controllers and rules, with its data ports as --channel
+    /// emulated; openvswitch: a real Open vSwitch in a lab of the run's own (needs root); or the name of a bridge of a
+    /// running Open vSwitch, without controllers and rules, with its data ports as --channel
     #[arg(long, value_name = "SWITCH", default_value = "emulated")]
     switch: String,
     /// An interface, and the bridge's port at its other end

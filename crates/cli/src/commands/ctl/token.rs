@@ -16,7 +16,8 @@ const LASTS: &str = "90d";
 pub enum What {
     /// Make a token and print it: this once, for it is stored as a hash
     Create {
-        /// admin: everything; operator: see everything; tenant: see a tenant, and change its network; metrics: read metrics
+        /// admin: everything; operator: see everything; tenant: see a tenant, and change its network; metrics: read
+        /// metrics
         #[arg(long)]
         role: Role,
         /// The tenant of the role tenant

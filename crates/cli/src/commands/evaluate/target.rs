@@ -16,18 +16,19 @@ use std::time::Duration;
 /// Which switch.
 #[derive(clap::Args)]
 pub struct Target {
-    /// ovs: a private Open vSwitch for this run (needs root); emulated: an emulated switch in virtual time; listen:IP:PORT: a switch
-    /// that connects to this address; tcp:IP:PORT or ssl:IP:PORT: a switch that listens there
+    /// ovs: a private Open vSwitch for this run (needs root); emulated: an emulated switch in virtual time;
+    /// listen:IP:PORT: a switch that connects to this address; tcp:IP:PORT or ssl:IP:PORT: a switch that listens there
     #[arg(long, value_name = "SWITCH", default_value = "ovs", value_parser = place)]
     switch: Place,
-    /// An interface and the switch's port at its other end; the first channel sends, the second receives; not with ovs and
-    /// emulated, which have their own
+    /// An interface and the switch's port at its other end; the first channel sends, the second receives; not with ovs
+    /// and emulated, which have their own
     #[arg(long = "channel", value_name = "INTERFACE[@NAMESPACE]=PORT", value_parser = data_port)]
     channels: Vec<DataPort>,
     /// Two interfaces that a cable joins without the switch, for the reference measurement
     #[arg(long = "loop", value_name = "INTERFACE[@NAMESPACE]", num_args = 2, value_parser = interface)]
     looped: Vec<DataPort>,
-    /// Use TLS with the switch, by PEM files of Weir's key, Weir's certificate and the CA of the switch; with listen: and ssl:
+    /// Use TLS with the switch, by PEM files of Weir's key, Weir's certificate and the CA of the switch; with listen:
+    /// and ssl:
     #[arg(long, value_name = "KEY,CERT,CA", value_parser = crate::commands::bench::values::identity)]
     tls: Option<bench::Identity>,
     /// The OpenFlow version [default: 1.0 with ovs and emulated, else the highest that the switch speaks]

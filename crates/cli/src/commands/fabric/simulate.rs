@@ -15,8 +15,8 @@ use std::time::Instant;
 ///
 /// Servers are divided among tenants, and every virtual interface sends to another of its tenant at the rate that it is
 /// entitled to. Time goes in steps of 0.1 s. With labels, "new flows" follow them only when they begin, "herding" goes
-/// where there is the most room at every update, and "damped" goes only from overloaded links, by chance and to any path
-/// with enough room. Exit status 1: damped choice by the freshest labels stays below 95 % of the optimum.
+/// where there is the most room at every update, and "damped" goes only from overloaded links, by chance and to any
+/// path with enough room. Exit status 1: damped choice by the freshest labels stays below 95 % of the optimum.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:

@@ -11,10 +11,10 @@ use std::time::Duration;
 
 /// Make a network, which stays until `weir lab down`
 ///
-/// TOPOLOGY is a file (*.toml, see docs/lab.md) or one of: single,HOSTS; linear,SWITCHES or linear,SWITCHES,HOSTS; tree,DEPTH,FANOUT;
-/// leafspine,LEAVES,SPINES,HOSTS; fattree,K; isolation2013. Hosts are h1, h2, ... at 10.0.0.1, 10.0.0.2, ...; switches
-/// are s1, s2, ... Without a controller, switches learn addresses by themselves; where there are loops, they first agree on a
-/// spanning tree, which is waited for.
+/// TOPOLOGY is a file (*.toml, see docs/lab.md) or one of: single,HOSTS; linear,SWITCHES or linear,SWITCHES,HOSTS;
+/// tree,DEPTH,FANOUT; leafspine,LEAVES,SPINES,HOSTS; fattree,K; isolation2013. Hosts are h1, h2, ... at 10.0.0.1,
+/// 10.0.0.2, ...; switches are s1, s2, ... Without a controller, switches learn addresses by themselves; where there
+/// are loops, they first agree on a spanning tree, which is waited for.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:

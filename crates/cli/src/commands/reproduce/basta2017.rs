@@ -14,10 +14,10 @@ use std::sync::Arc;
 
 /// Logically Isolated, Actually Unpredictable? (2017): control latency of hypervisors
 ///
-/// Measures switch-only, Weir's slices, Weir's networks of the tenants' own, and hypervisors that run already, in turn: PACKET_IN and PORT_STATS against
-/// rate, PACKET_IN and PACKET_OUT against tenants with Nagle's algorithm on (AGG) and off (ND) at the controllers. As
-/// in the paper, the switch is an Open vSwitch; where that cannot be had (it needs root), it is emulated, and the
-/// figures say so. A full run takes hours: 10 runs of 30 s of every case.
+/// Measures switch-only, Weir's slices, Weir's networks of the tenants' own, and hypervisors that run already, in turn:
+/// PACKET_IN and PORT_STATS against rate, PACKET_IN and PACKET_OUT against tenants with Nagle's algorithm on (AGG) and
+/// off (ND) at the controllers. As in the paper, the switch is an Open vSwitch; where that cannot be had (it needs
+/// root), it is emulated, and the figures say so. A full run takes hours: 10 runs of 30 s of every case.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:

@@ -10,10 +10,10 @@ use papers::riggio2013::Form;
 
 /// The Price of Virtualization (2013): throughput of two tenants with and without link labels
 ///
-/// On the paper's network of 10 Mbit/s links red sends from A to B, then blue from E to F, then from C to D, each as much
-/// as TCP gets of the 8, 10 and 2 Mbit/s that its host bought. Each tenant's controller chooses among two paths: by the
-/// labels that Weir sends, at random, or, as the worst case, always the first. Needs root, Open vSwitch, iperf3 and
-/// os-ken. A full run takes an hour and three quarters, or, --side-by-side, a good half hour.
+/// On the paper's network of 10 Mbit/s links red sends from A to B, then blue from E to F, then from C to D, each as
+/// much as TCP gets of the 8, 10 and 2 Mbit/s that its host bought. Each tenant's controller chooses among two paths:
+/// by the labels that Weir sends, at random, or, as the worst case, always the first. Needs root, Open vSwitch, iperf3
+/// and os-ken. A full run takes an hour and three quarters, or, --side-by-side, a good half hour.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:

@@ -8,8 +8,8 @@ use crate::talk;
 
 /// The example of section II of The Price of Virtualization (2013): who gets what, with and without labels and shapers
 ///
-/// Then what a burst of UDP at ten times its share takes from a neighbour's TCP, tenth of a second by tenth, without and
-/// with shapers. Needs root and Open vSwitch.
+/// Then what a burst of UDP at ten times its share takes from a neighbour's TCP, tenth of a second by tenth, without
+/// and with shapers. Needs root and Open vSwitch.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:

@@ -11,9 +11,10 @@ use std::time::Duration;
 
 /// Measure the costs of sampling and mirroring on this machine, and fit α and β of the model
 ///
-/// The command makes a lab with a real Open vSwitch, or uses a named bridge. Frames pass the switch at the highest rate that the switch
-/// forwards, and each mechanism in turn samples at rates from 0 to 1. Needs root, Open vSwitch and iperf3. Exit status 1: a
-/// fit is below R² = 0.99, so the machine was too noisy or the model does not hold on this machine.
+/// The command makes a lab with a real Open vSwitch, or uses a named bridge. Frames pass the switch at the highest rate
+/// that the switch forwards, and each mechanism in turn samples at rates from 0 to 1. Needs root, Open vSwitch and
+/// iperf3. Exit status 1: a fit is below R² = 0.99, so the machine was too noisy or the model does not hold on this
+/// machine.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:
@@ -45,7 +46,8 @@ pub struct Effort {
     /// Sampling rates as "one of N packets"
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',', default_value = "20,10,5,3,2,1", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     one_in: Vec<u32>,
-    /// Bytes of each sFlow sample of `ovs-sflow` and `weir`, 64 to 512, the most that Open vSwitch sends [default: 128; 512 in
+    /// Bytes of each sFlow sample of `ovs-sflow` and `weir`, 64 to 512, the most that Open vSwitch sends [default: 128;
+    /// 512 in
     /// `weir reproduce`]
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(64..=i64::from(LARGEST_HEADER)))]
     header: Option<u32>,
@@ -69,8 +71,8 @@ pub struct Effort {
     quick: bool,
     /// Measure at this bridge of a running Open vSwitch, and make no lab
     ///
-    /// During the measurement the bridge has two ports more, which its flows have to connect (as NORMAL does), and its process
-    /// runs on one CPU.
+    /// During the measurement the bridge has two ports more, which its flows have to connect (as NORMAL does), and its
+    /// process runs on one CPU.
     #[arg(long, value_name = "NAME")]
     bridge: Option<String>,
     /// The directory with the sockets of the bridge's Open vSwitch

@@ -17,8 +17,8 @@ const ROOM: usize = 4 << 20;
 
 /// Collect sFlow and estimate the traffic: per agent, tenant and flow, with 95 % error bounds
 ///
-/// The command reads sFlow version 5 of any agent, such as Open vSwitch or Weir, until Ctrl-C or for --seconds, and then prints the
-/// estimates. Memory is bounded: flows after the first 65,536 count together as "others".
+/// The command reads sFlow version 5 of any agent, such as Open vSwitch or Weir, until Ctrl-C or for --seconds, and
+/// then prints the estimates. Memory is bounded: flows after the first 65,536 count together as "others".
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:

@@ -13,8 +13,8 @@ use std::path::PathBuf;
 /// Print the `tc` commands that apply a plan on one server
 ///
 /// Each packet that the interface receives is cloned at most once: to the interface of this server's own sampler, or to
-/// the VXLAN interface of another server. No packet is mirrored twice: filters do not match VXLAN datagrams, and a destination that is
-/// itself sampled is refused.
+/// the VXLAN interface of another server. No packet is mirrored twice: filters do not match VXLAN datagrams, and a
+/// destination that is itself sampled is refused.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:

@@ -17,11 +17,12 @@ use std::time::{Duration, Instant};
 
 /// Sample as much as the servers can, in a closed loop: estimate, plan, apply, verify
 ///
-/// Weir starts an agent on each server, reads from the counters of the server's switch how much its guests send, and estimates
-/// how many packets the server can process. Weir applies a plan on all servers or on none, and makes a new plan at an interval and when
-/// something changes. A server without spare CPU stops sampling within a second. If a server is lost, no other server mirrors to it.
-/// This process collects the samples and compares them with the plan. Ctrl-C removes all that the command made. Exit
-/// status 1: the number of samples differs from the plan by more than 3 % plus the statistical error.
+/// Weir starts an agent on each server, reads from the counters of the server's switch how much its guests send, and
+/// estimates how many packets the server can process. Weir applies a plan on all servers or on none, and makes a new
+/// plan at an interval and when something changes. A server without spare CPU stops sampling within a second. If a
+/// server is lost, no other server mirrors to it. This process collects the samples and compares them with the plan.
+/// Ctrl-C removes all that the command made. Exit status 1: the number of samples differs from the plan by more than 3
+/// % plus the statistical error.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:
@@ -46,16 +47,20 @@ pub struct Run {
     /// Bytes of the packets that the lab's guests send, 64 to 1400
     #[arg(long, value_name = "BYTES", default_value_t = 256, value_parser = clap::value_parser!(u16).range(64..=1400))]
     length: u16,
-    /// How to estimate the capacity of a server: cpu, active, passive or jitter; or a number, the capacity of each server in packets per second
+    /// How to estimate the capacity of a server: cpu, active, passive or jitter; or a number, the capacity of each
+    /// server in packets per second
     #[arg(long, value_name = "WAY", default_value = "cpu")]
     capacity: CapacityOption,
-    /// Cost of sampling a packet locally, in units of the cost of forwarding [default: from the site's file, or 1.54, as published]
+    /// Cost of sampling a packet locally, in units of the cost of forwarding [default: from the site's file, or 1.54,
+    /// as published]
     #[arg(long, value_name = "COST")]
     alpha: Option<f64>,
-    /// Cost of mirroring a packet, and of receiving a mirrored packet [default: from the site's file, or 0.46, as published]
+    /// Cost of mirroring a packet, and of receiving a mirrored packet [default: from the site's file, or 0.46, as
+    /// published]
     #[arg(long, value_name = "COST")]
     beta: Option<f64>,
-    /// Whether α and β are fixed, or estimated from the servers' reports [default: given with --alpha or --beta, else estimated]
+    /// Whether α and β are fixed, or estimated from the servers' reports [default: given with --alpha or --beta, else
+    /// estimated]
     #[arg(long, value_name = "WAY")]
     costs: Option<CostsOption>,
     /// The share of a server's CPU that a plan may use, 0.1 to 1

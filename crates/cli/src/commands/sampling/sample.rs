@@ -17,7 +17,8 @@ use std::time::{Duration, Instant};
 
 /// Sample the packets that an interface receives, and send the samples to a collector as sFlow v5
 ///
-/// The kernel decides for each packet at random, and copies only the first bytes of sampled packets. The command runs until Ctrl-C or for
+/// The kernel decides for each packet at random, and copies only the first bytes of sampled packets. The command runs
+/// until Ctrl-C or for
 /// --seconds, and then prints how many packets were sampled, sent and lost. While the collector is down its samples are lost, and
 /// sampling goes on. Needs CAP_NET_RAW. With --bridge Open vSwitch itself samples by sFlow, at all ports of the bridge.
 #[derive(clap::Args)]

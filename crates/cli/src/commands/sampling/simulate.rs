@@ -8,9 +8,9 @@ use std::time::Duration;
 
 /// Simulate geometric loads: the gain of collaboration over sampling locally only
 ///
-/// A total volume is divided among servers of equal capacity in proportion to p, p², p³, … If a server gets more packets than it can
-/// forward, the case is infeasible. The paper does not give its number of servers, so results for several numbers stand
-/// beside the published results.
+/// A total volume is divided among servers of equal capacity in proportion to p, p², p³, … If a server gets more
+/// packets than it can forward, the case is infeasible. The paper does not give its number of servers, so results for
+/// several numbers stand beside the published results.
 #[derive(clap::Args)]
 #[command(
     after_help = "Example:\n  weir sampling simulate --servers 10,100 --steps 50 --out results/"

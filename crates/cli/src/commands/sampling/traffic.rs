@@ -7,7 +7,8 @@ use std::net::Ipv4Addr;
 
 /// Send frames with numbers and timestamps at a rate: the load of `weir sampling run --lab`
 ///
-/// The load is open loop, in small batches, and ends with the standard input. The generator is a process of its own, which has the CPU of its server.
+/// The load is open loop, in small batches, and ends with the standard input. The generator is a process of its own,
+/// which has the CPU of its server.
 #[derive(clap::Args)]
 pub struct Traffic {
     /// The network namespace

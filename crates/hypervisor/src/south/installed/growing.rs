@@ -1,7 +1,7 @@
 //! Containers that grow a little at a time.
 //!
-//! An ordinary vector or hash table is copied as a whole when it grows. With 200,000 rules on a switch one ADD took 20 ms and more
-//! for this reason, and all tenants of the event loop waited (example `growing_tables`).
+//! An ordinary vector or hash table is copied as a whole when it grows. With 200,000 rules on a switch one ADD took 20
+//! ms and more for this reason, and all tenants of the event loop waited (example `growing_tables`).
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

@@ -1,16 +1,16 @@
 //! The search for the knee: the least work in flight at which the switch does as much as it can.
 //!
-//! While messages wait all the time, Weir compares the rate with the present limit and the rate with a lower or a higher
-//! limit, which Weir tries for a few rounds. Weir keeps a lower limit if the rate falls by at most 5 %, and a higher limit
-//! if the rate rises by at least 10 %. How late answers are has no influence. BBR (draft-ietf-ccwg-bbr) also measures the
-//! bottleneck's rate, and PCC Vivace (NSDI 2018) also compares rates. Both look for a sending rate; this search looks for an
-//! amount of work in flight, because the limit is the length of a queue.
+//! While messages wait all the time, Weir compares the rate with the present limit and the rate with a lower or a
+//! higher limit, which Weir tries for a few rounds. Weir keeps a lower limit if the rate falls by at most 5 %, and a
+//! higher limit if the rate rises by at least 10 %. How late answers are has no influence. BBR (draft-ietf-ccwg-bbr)
+//! also measures the bottleneck's rate, and PCC Vivace (NSDI 2018) also compares rates. Both look for a sending rate;
+//! this search looks for an amount of work in flight, because the limit is the length of a queue.
 //!
-//! A *round* ends when a message is answered that was sent after the round's beginning. Of some rounds the slowest is left
-//! out, so that a stall of the host spoils one round and not the comparison.
+//! A *round* ends when a message is answered that was sent after the round's beginning. Of some rounds the slowest is
+//! left out, so that a stall of the host spoils one round and not the comparison.
 //!
-//! While no message waits for the window, the tenants' own rate bounds the queue, and the limit is at least the work of 3 ms
-//! at this rate. When messages begin to wait, the search begins with this limit.
+//! While no message waits for the window, the tenants' own rate bounds the queue, and the limit is at least the work of
+//! 3 ms at this rate. When messages begin to wait, the search begins with this limit.
 //!
 //! Rates are compared only in the long run, but a switch that runs dry shows at once: all answers that were due come
 //! together. Whatever the reason is (a switch that works in batches, a host that runs each process for some
@@ -34,20 +34,21 @@ const INITIAL: u32 = 16;
 const ROUNDS: usize = 6;
 /// Units in a round, at least: a round of three units is too short to be timed.
 const ROUND_UNITS: u32 = 8;
-/// Rounds in a row in which the switch ran dry before the limit grows. One such round may be the hypervisor's own stall.
+/// Rounds in a row in which the switch ran dry before the limit grows. One such round may be the hypervisor's own
+/// stall.
 const DRY_ROUNDS: u32 = 3;
 /// A lower limit may cost this fraction of the rate, in percent.
 const MAY_COST: u64 = 5;
-/// Twice the limit must bring this fraction of the rate, in percent. Some switches have work beside messages, for example a look at
-/// each port. Their rate rises with the limit, at first much, then less and less. For such a switch the two numbers together
-/// mean some nine tenths of its full rate.
+/// Twice the limit must bring this fraction of the rate, in percent. Some switches have work beside messages, for
+/// example a look at each port. Their rate rises with the limit, at first much, then less and less. For such a switch
+/// the two numbers together mean some nine tenths of its full rate.
 const MUST_PAY: u64 = 10;
 /// Rounds between two comparisons, and the longest time between them.
 const SHORTEST_REST: u32 = 8;
 const LONGEST_REST: u32 = 256;
 const LONGEST_REST_TIME: Duration = Duration::from_millis(500);
-/// While no message waits, the work of this time may be in flight: the tenants' own rate bounds the queue in front of the switch, and a
-/// smaller limit would only bring more barriers.
+/// While no message waits, the work of this time may be in flight: the tenants' own rate bounds the queue in front of
+/// the switch, and a smaller limit would only bring more barriers.
 const SPARE: Duration = Duration::from_millis(3);
 /// The time over which that work is measured.
 const SPARE_MEASURED: Duration = Duration::from_millis(10);
@@ -176,8 +177,8 @@ impl Search {
         self.round.is_full = false;
     }
 
-    /// Learns from the answer to a message that was sent at `sent`. The answer shows that so many units of work are done,
-    /// and maybe that the switch has run dry.
+    /// Learns from the answer to a message that was sent at `sent`. The answer shows that so many units of work are
+    /// done, and maybe that the switch has run dry.
     pub(super) fn on_answer(&mut self, sent: Instant, served: u32, ran_dry: bool, now: Instant) {
         self.round.served += served;
         self.spare.served += served;

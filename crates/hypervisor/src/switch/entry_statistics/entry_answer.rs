@@ -23,7 +23,8 @@ pub(crate) struct EntryAnswer {
     pub(super) read: usize,
     /// The rules that Weir has read.
     pub(super) rules: Reported,
-    /// The entries whose rules Weir has read, in the order of the switch's answers; and the counts of each entry's rules.
+    /// The entries whose rules Weir has read, in the order of the switch's answers; and the counts of each entry's
+    /// rules.
     pub(super) reported: Vec<u32>,
     pub(super) sums: HashMap<u32, (Count, Age)>,
     /// The entries that Weir has not reported yet. Weir lists the entries when all bytes are read.
@@ -36,8 +37,8 @@ pub(super) enum Form {
     Flows(Parts),
     /// The number of entries, and the sum of their counts.
     Aggregate { flows: u32, sum: Count },
-    /// The number of entries by table, the packets that were looked up in the first table, and the packets that were looked up in each
-    /// table and matched an entry there.
+    /// The number of entries by table, the packets that were looked up in the first table, and the packets that were
+    /// looked up in each table and matched an entry there.
     Tables { active: Vec<u32>, looked_up: u64, standing: Standing },
 }
 

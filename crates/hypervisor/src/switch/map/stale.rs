@@ -20,8 +20,9 @@ pub(crate) type OwnChanges = vec::IntoIter<(InfraRule, OwnChange)>;
 
 /// Weir's own rules that are to be changed, then groups and then entries that are to be compiled again.
 ///
-/// Entries are compiled in two passes. An entry that needs more rules than it has, or a rule that another entry has, comes in the second
-/// pass. So no table has to hold more than before and after the change, and an entry finds a rule free that another entry gives up.
+/// Entries are compiled in two passes. An entry that needs more rules than it has, or a rule that another entry has,
+/// comes in the second pass. So no table has to hold more than before and after the change, and an entry finds a rule
+/// free that another entry gives up.
 pub(crate) struct Stale {
     own: OwnChanges,
     groups: StaleGroups,

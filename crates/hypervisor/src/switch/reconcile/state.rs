@@ -21,7 +21,8 @@ const WAITING: usize = 1 << 20;
 pub(crate) struct Reconciliation {
     /// The step that is to be done next; `None` at the end.
     pub(super) step: Option<Step>,
-    /// Rules on the wire that step 2 has not read: rules with the mark of this installation, or of the installation that it takes over from.
+    /// Rules on the wire that step 2 has not read: rules with the mark of this installation, or of the installation
+    /// that it takes over from.
     pub(super) parts: vec::IntoIter<Vec<u8>>,
     /// Rules that step 2 has read.
     pub(super) held: Vec<ReportedRule>,

@@ -1,4 +1,5 @@
-//! Steps 1 to 6 of a round of a replay: Weir applies the requests of the log to the tables again, without the refused changes.
+//! Steps 1 to 6 of a round of a replay: Weir applies the requests of the log to the tables again, without the refused
+//! changes.
 
 use super::recovery::Back;
 use super::step::{Apply, Present, Restore, Round};

@@ -1,4 +1,5 @@
-//! Steps 7 to 9 of a round: Weir repairs the switch, so that the switch holds the rules, groups and meters of the tables.
+//! Steps 7 to 9 of a round: Weir repairs the switch, so that the switch holds the rules, groups and meters of the
+//! tables.
 
 use super::step::{Blame, Compare, Repair, Round, Step};
 use crate::ids::TenantIndex;

@@ -34,7 +34,8 @@ pub(crate) struct Round {
 pub(super) enum Step {
     /// 1. The tables go back to the state before the first change in the log.
     Restore(Restore),
-    /// 2. Rules that the switch has removed by itself are removed from the tables, and groups and meters that cannot be on the switch.
+    /// 2. Rules that the switch has removed by itself are removed from the tables, and groups and meters that cannot be
+    ///    on the switch.
     Removals(vec::IntoIter<Gone>),
     /// 3. The changes are applied again, the first first.
     Apply(Apply),

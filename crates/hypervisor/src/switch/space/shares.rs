@@ -27,7 +27,8 @@ pub struct Holds {
 /// A tenant's share of some consecutive tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableShare {
-    /// The switch's first and last table. OpenFlow 1.0 does not name tables: the largest that takes wildcards is table 0.
+    /// The switch's first and last table. OpenFlow 1.0 does not name tables: the largest that takes wildcards is table
+    /// 0.
     pub tables: (u8, u8),
     /// The size of each table.
     pub holds: Holds,

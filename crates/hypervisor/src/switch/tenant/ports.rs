@@ -13,7 +13,8 @@ use openflow::v10::PortConfig;
 pub(crate) struct Ports {
     /// The configuration of the network's ports that the tenant has configured.
     config: BTreeMap<u32, PortConfig>,
-    /// Ports of the network that are down, since the switch refuses the rules that bring packets in by these ports (1.3).
+    /// Ports of the network that are down, since the switch refuses the rules that bring packets in by these ports
+    /// (1.3).
     refused: BTreeSet<u32>,
     /// The last label of each port that has one.
     labels: BTreeMap<u32, Label>,

@@ -1,11 +1,12 @@
 //! Entries with several rules on the switch: such an entry is idle when all its rules are idle.
 //!
-//! Weir installs a rule that has timed out as idle again at once, in the tenant's turn. A rule that Weir installs later than the entry
-//! gets the rest of the entry's hard time-out. When the hard time-out is over for one rule, the entry ends. When each rule has timed out
-//! as idle once, a *round* begins: Weir asks the switch whether a rule has counted a packet since Weir installed the rule again. If no
-//! rule has, the whole entry has been idle for its idle time-out, and Weir ends the entry. On 1.3 a round is one question with the
-//! entry's cookie. On 1.0 a question cannot name a cookie, so Weir asks one question for each rule, a few at a time. If an answer shows
-//! that a rule has counted packets, the round ends; the next round begins when this rule has timed out as idle again.
+//! Weir installs a rule that has timed out as idle again at once, in the tenant's turn. A rule that Weir installs later
+//! than the entry gets the rest of the entry's hard time-out. When the hard time-out is over for one rule, the entry
+//! ends. When each rule has timed out as idle once, a *round* begins: Weir asks the switch whether a rule has counted a
+//! packet since Weir installed the rule again. If no rule has, the whole entry has been idle for its idle time-out, and
+//! Weir ends the entry. On 1.3 a round is one question with the entry's cookie. On 1.0 a question cannot name a cookie,
+//! so Weir asks one question for each rule, a few at a time. If an answer shows that a rule has counted packets, the
+//! round ends; the next round begins when this rule has timed out as idle again.
 
 use crate::flows::Rule;
 use crate::ids::TenantIndex;

@@ -154,7 +154,8 @@ impl Switch {
         self.ids.free(kind, physical);
     }
 
-    /// Deletes a tenant's groups and meters on the switch that nothing needs any more, and frees the ids of those that are gone.
+    /// Deletes a tenant's groups and meters on the switch that nothing needs any more, and frees the ids of those that
+    /// are gone.
     pub(crate) fn sweep_numbers(&mut self, tenant: TenantIndex, now: Instant) {
         let has_groups = self.semantics().has_groups;
         let state = &mut self.tenants[tenant];

@@ -31,8 +31,8 @@ impl Switch {
         Ok(())
     }
 
-    /// Tables are shared by all tenants, so no tenant may change their configuration. The only value that 1.3 leaves is 0, which
-    /// changes nothing and is accepted.
+    /// Tables are shared by all tenants, so no tenant may change their configuration. The only value that 1.3 leaves is
+    /// 0, which changes nothing and is accepted.
     pub(crate) fn table_mod_v13(&mut self, request: &Request<'_>) -> Result<(), Refused> {
         let table_mod = TableMod::parse(request.body()).map_err(unreadable)?;
         if table_mod.table_id != TABLE_ALL

@@ -1,10 +1,11 @@
 //! Egress groups in a tenant's group table: see [`compile::egress_group`].
 //!
 //! An egress group is in the tenant's [group table](crate::switch::v13::groups), under a number that tenants cannot
-//! use. Like other groups, an egress group has instances, is stored, and follows the network. Weir makes an egress group
-//! when a tenant's group first needs one. Weir deletes the egress group with its port or the network, or in a
-//! [collection](super::unused) when no group needs the egress group. Tenants never see egress groups. If the switch refuses
-//! an egress group, Weir undoes the groups that need the egress group, and refuses each request that made such a group.
+//! use. Like other groups, an egress group has instances, is stored, and follows the network. Weir makes an egress
+//! group when a tenant's group first needs one. Weir deletes the egress group with its port or the network, or in a
+//! [collection](super::unused) when no group needs the egress group. Tenants never see egress groups. If the switch
+//! refuses an egress group, Weir undoes the groups that need the egress group, and refuses each request that made such
+//! a group.
 
 use crate::ids::TenantIndex;
 use crate::store::Kind;

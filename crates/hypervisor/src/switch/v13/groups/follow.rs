@@ -1,4 +1,5 @@
-//! Groups and meters follow a new policy, changed ports, or a new connection of the switch, in [batches](crate::switch::follow) as entries do.
+//! Groups and meters follow a new policy, changed ports, or a new connection of the switch, in
+//! [batches](crate::switch::follow) as entries do.
 
 use crate::store::Kind;
 use crate::switch::Switch;

@@ -192,7 +192,8 @@ impl Switch {
         }
     }
 
-    /// Makes missing egress groups in the tables. Gives all groups that are to be compiled again, each after those that it names.
+    /// Makes missing egress groups in the tables. Gives all groups that are to be compiled again, each after those that
+    /// it names.
     pub(crate) fn begin_to_reform(&mut self, tenant: TenantIndex) -> Vec<u32> {
         self.make_missing_egress_groups(tenant);
         let mut groups = self.numbers(tenant, Kind::Group).egress_groups();

@@ -1,10 +1,11 @@
 //! The collection of unneeded egress groups.
 //!
-//! A tenant may delete a group and add it again, over and over. If Weir deleted the egress group each time at once, Weir would soon add
-//! the egress group again. So Weir waits: a collection deletes all unneeded egress groups, and comes 5 seconds after the first of these lost
-//! its last use. If the switch has no room for another group, the collection comes at once. An egress group is needed if a
-//! group in the tenant's table sends by it, if a change in flight uses it, or if undoing such a change would restore a group that sends by
-//! it. A deletion that the switch refused is sent again in the next collection.
+//! A tenant may delete a group and add it again, over and over. If Weir deleted the egress group each time at once,
+//! Weir would soon add the egress group again. So Weir waits: a collection deletes all unneeded egress groups, and
+//! comes 5 seconds after the first of these lost its last use. If the switch has no room for another group, the
+//! collection comes at once. An egress group is needed if a group in the tenant's table sends by it, if a change in
+//! flight uses it, or if undoing such a change would restore a group that sends by it. A deletion that the switch
+//! refused is sent again in the next collection.
 
 use crate::ids::TenantIndex;
 use crate::store::Kind;
