@@ -27,6 +27,28 @@ fn damaged_and_unknown_messages_are_read_or_refused_as_stated() {
     cases::load("malformed.txt").iter().for_each(check);
 }
 
+/// A type can be damaged if one of its stored messages cannot be read without its last byte.
+#[test]
+fn each_message_type_that_can_be_damaged_has_a_damaged_case() {
+    let type_of = |frame: &[u8]| (frame[0], frame[1]);
+    let can_be_damaged = |case: &&Case| {
+        let mut frame = case.frame[..case.frame.len() - 1].to_vec();
+        let length = u16::try_from(frame.len()).unwrap();
+        frame[2..4].copy_from_slice(&length.to_be_bytes());
+        cases::read(&frame).starts_with("error")
+    };
+    let good = ["v10.txt", "v13.txt"].map(cases::load).concat();
+    let expected: BTreeSet<_> =
+        good.iter().filter(can_be_damaged).map(|case| type_of(&case.frame)).collect();
+    let damaged: BTreeSet<_> = cases::load("malformed.txt")
+        .iter()
+        .filter(|case| case.read.starts_with("error") && case.frame.len() >= 8)
+        .map(|case| type_of(&case.frame))
+        .collect();
+    let missing: Vec<_> = expected.difference(&damaged).collect();
+    assert_eq!(missing, [&(0, 0); 0], "version and type without a case in malformed.txt");
+}
+
 /// The file has messages that the fuzzer found, and other messages that were once read wrongly.
 #[test]
 fn messages_found_by_the_fuzzer_are_read_or_refused_as_stated() {

@@ -49,7 +49,7 @@ pub(crate) fn handle(
     let (_, message) =
         Message::parse(request.frame).map_err(|fault| fault.openflow_error(Version::V1_3))?;
     let id = request.session;
-    if changes_something(&message)
+    if MessageType(request.header.type_).changes_the_switch()
         && switch.session_ref(id).is_some_and(|session| session.role == Role::Slave)
     {
         return Err(code::BAD_REQUEST_IS_SLAVE);
@@ -110,19 +110,6 @@ pub(crate) fn handle(
         | Message::Unknown { .. } => return Err(code::BAD_REQUEST_BAD_TYPE),
     }
     Ok(())
-}
-
-/// Whether a slave may not send this message (section 6.3.6).
-fn changes_something(message: &Message<'_>) -> bool {
-    matches!(
-        message,
-        Message::PacketOut(_)
-            | Message::FlowMod(_)
-            | Message::GroupMod(_)
-            | Message::MeterMod(_)
-            | Message::PortMod(_)
-            | Message::TableMod(_)
-    )
 }
 
 /// Sends an event to a session, if the session wants the event. Returns whether the event was sent.

@@ -25,7 +25,7 @@ impl Switch {
     /// A message of a controller. The error codes here have the same numbers in both versions.
     pub(super) fn controller_message(&mut self, request: Request<'_>) -> Result<(), Refused> {
         let type_ = messages::type_in_v13(self.wire, request.header.type_);
-        if self.semantics().rights_by_type && changes_the_switch(type_) {
+        if self.semantics().rights_by_type && type_.changes_the_switch() {
             let controller = self.controllers.get(request.controller);
             if controller.is_some_and(|it| it.role == Role::Slave) {
                 return Err(code::BAD_REQUEST_IS_SLAVE.into());
@@ -205,17 +205,4 @@ impl Switch {
             Wire::V13 => self.release_through_table_v13(cause, buffered),
         }
     }
-}
-
-/// Requests that a slave may not make (specification of 1.3, section 6.3.4) and a reader neither.
-fn changes_the_switch(type_: MessageType) -> bool {
-    matches!(
-        type_,
-        MessageType::PACKET_OUT
-            | MessageType::FLOW_MOD
-            | MessageType::GROUP_MOD
-            | MessageType::PORT_MOD
-            | MessageType::TABLE_MOD
-            | MessageType::METER_MOD
-    )
 }

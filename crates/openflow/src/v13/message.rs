@@ -113,6 +113,20 @@ impl MessageType {
                 | Self::GET_ASYNC_REPLY
         )
     }
+
+    /// Whether the message changes the switch or sends packets. A switch refuses such a message from a slave
+    /// (specification 1.3.5, section 6.3.5).
+    pub const fn changes_the_switch(self) -> bool {
+        matches!(
+            self,
+            Self::PACKET_OUT
+                | Self::FLOW_MOD
+                | Self::GROUP_MOD
+                | Self::PORT_MOD
+                | Self::TABLE_MOD
+                | Self::METER_MOD
+        )
+    }
 }
 
 /// A message of OpenFlow 1.3.

@@ -32,7 +32,7 @@ pub struct Riggio2013 {
     gap: Option<u32>,
     /// How labels are sent
     #[arg(long, value_name = "VERSION", default_value = "1.3")]
-    openflow: LabelForm,
+    openflow: LabelVersion,
     /// Run the three kinds at the same time, in labs of their own; watch the idle CPU that is printed
     #[arg(long)]
     side_by_side: bool,
@@ -43,9 +43,9 @@ pub struct Riggio2013 {
     output: Output,
 }
 
-/// The form in which labels are sent.
+/// The OpenFlow version whose messages carry the labels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum LabelForm {
+enum LabelVersion {
     /// OpenFlow 1.0 with the paper's field
     #[value(name = "1.0")]
     V1_0,
@@ -62,8 +62,8 @@ impl Riggio2013 {
             runs: self.runs.unwrap_or(runs),
             gap: self.gap.unwrap_or(gap),
             openflow: match self.openflow {
-                LabelForm::V1_0 => Form::V1_0,
-                LabelForm::V1_3 => Form::V1_3,
+                LabelVersion::V1_0 => Form::V1_0,
+                LabelVersion::V1_3 => Form::V1_3,
             },
             side_by_side: self.side_by_side,
             shapers: !self.no_shapers,
