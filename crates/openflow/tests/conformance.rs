@@ -27,7 +27,7 @@ fn damaged_and_unknown_messages_are_read_or_refused_as_stated() {
     cases::load("malformed.txt").iter().for_each(check);
 }
 
-/// A type can be damaged if one of its stored messages cannot be read without its last byte.
+/// A type can be damaged if one of its stored messages has a body that cannot be read without its last byte.
 #[test]
 fn each_message_type_that_can_be_damaged_has_a_damaged_case() {
     let type_of = |frame: &[u8]| (frame[0], frame[1]);
@@ -38,8 +38,9 @@ fn each_message_type_that_can_be_damaged_has_a_damaged_case() {
         cases::read(&frame).starts_with("error")
     };
     let good = ["v10.txt", "v13.txt"].map(cases::load).concat();
+    let with_body = good.iter().filter(|case| case.frame.len() > 8);
     let expected: BTreeSet<_> =
-        good.iter().filter(can_be_damaged).map(|case| type_of(&case.frame)).collect();
+        with_body.filter(can_be_damaged).map(|case| type_of(&case.frame)).collect();
     let damaged: BTreeSet<_> = cases::load("malformed.txt")
         .iter()
         .filter(|case| case.read.starts_with("error") && case.frame.len() >= 8)
