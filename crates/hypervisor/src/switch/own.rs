@@ -66,17 +66,14 @@ impl Switch {
         changes
     }
 
-    /// Sends the next changes of Weir's own rules, as many as are left for this turn.
+    /// Sends the next changes of Weir's own rules, as many as are left for this turn. Returns whether all are sent.
     pub(super) fn own_rules_follow(
         &mut self,
         changes: &mut OwnChanges,
         left: &mut usize,
         now: Instant,
-    ) {
-        for (own, change) in changes.by_ref().take(*left) {
-            self.send_own_entry(&own, change, now);
-            *left -= 1;
-        }
+    ) -> bool {
+        self.each(changes, left, |switch, (own, change)| switch.send_own_entry(&own, change, now))
     }
 
     fn send_own_entry(&mut self, own: &InfraRule, change: OwnChange, now: Instant) {
