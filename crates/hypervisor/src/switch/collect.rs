@@ -147,13 +147,9 @@ impl Switch {
         let mut left = Vec::new();
         for waiter in waiters {
             let tenant = waiter.origin.tenant;
-            if self.is_between(tenant) {
-                // The change ends in the tenant's turn, and the tenant's answers follow in this turn.
-                left.push(waiter);
-                continue;
-            }
-            if type_ == FLOW && self.statistics.is_answering(tenant) {
-                // One answer after the other, in the tenant's turns.
+            // A change ends in the tenant's turn, and the tenant's answers follow in this turn, one after the other.
+            let is_answering = || type_ == FLOW && self.statistics.is_answering(tenant);
+            if self.is_between(tenant) || is_answering() {
                 left.push(waiter);
                 continue;
             }
