@@ -341,7 +341,7 @@ impl Switch {
         };
         if let Some(change) = self.operations.current() {
             let total = self.tenants[request.tenant].flows.meter().total();
-            self.count_ahead(request.tenant, change, total.wrapping_sub(examined));
+            self.count_ahead(request.tenant, change, total.wrapping_sub(examined), true);
         }
         self.log_request(&request, handled);
         self.take_over(request.now);

@@ -189,12 +189,6 @@ impl Switch {
             self.reports.push(Event::CountersReply { to, counts: counts.clone() });
         }
     }
-
-    /// Follows a change of the tenant's network: the counters of a port's other end are forgotten with the port.
-    pub(super) fn keep_counts(&mut self, tenant: TenantIndex) {
-        let state = &mut self.tenants[tenant];
-        state.counts.keep(state.network.as_deref());
-    }
 }
 
 /// Whether other tenants use the same port of the switch, which counts the packets of all tenants together.

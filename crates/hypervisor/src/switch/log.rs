@@ -180,7 +180,7 @@ impl Switch {
 
     /// A barrier is done, and so are all earlier messages.
     pub(crate) fn barrier_reply(&mut self, xid: u32, now: Instant) -> Result<(), ErrorCode> {
-        let Some(entry) = self.acknowledge(xid, now) else {
+        let Some(entry) = self.session.acknowledge(xid, now) else {
             return Err(openflow::error::v13::BAD_REQUEST_BAD_TYPE);
         };
         self.session.take(xid);

@@ -131,11 +131,6 @@ impl LoggedChange {
         matches!(self.outcome, Outcome::Applied)
     }
 
-    /// Makes room for this many changed entries.
-    pub(super) fn expect_entries(&mut self, entries: usize) {
-        self.before.reserve_exact(entries);
-    }
-
     /// Notes an entry as it was before the change.
     pub(super) fn remember(&mut self, number: u32, before: Option<Flow>) {
         // A request touches an entry once, or twice in a row.
@@ -152,10 +147,6 @@ impl LoggedChange {
         } else if self.before.len() > FEW {
             self.changed.insert(number);
         }
-    }
-
-    pub(super) fn remember_numbers(&mut self, before: Vec<NumberBefore>) {
-        self.numbers_before.extend(before);
     }
 
     /// Takes the entries and groups as they were before the change, to restore them before a replay.

@@ -96,7 +96,7 @@ impl Switch {
 
     /// Whether a tenant's tables are between two states. No request of the tenant may see them then.
     pub(super) fn is_between(&self, tenant: TenantIndex) -> bool {
-        self.has_bulk(tenant) || self.is_interrupted(tenant) || self.is_replaying(tenant)
+        self.operations.has_bulk(tenant) || self.is_interrupted(tenant) || self.is_replaying(tenant)
     }
 
     pub(super) fn has_barrier(&self, controller: ControllerIndex) -> bool {

@@ -65,7 +65,7 @@ impl Switch {
         now: Instant,
     ) {
         let refused = verdict.refused.code();
-        if let Some(key) = rules.keys.first().filter(|_| self.means_full(refused)) {
+        if let Some(key) = rules.keys.first().filter(|_| refused == self.codes().table_full) {
             self.table_was_full(key.table, now);
         }
         let Some(operation) = self.operations.get(&at) else {

@@ -28,7 +28,7 @@ use crate::v13::ids::MAX_NUMBERS;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use compile::{Reason, Refused};
-use openflow::{ErrorCode, List, v10, v13};
+use openflow::{List, v10, v13};
 use shares::{Claim, Holds, NumberShare, SaidBy, Space, TableShare, divide};
 
 /// A figure from this size on says nothing: Open vSwitch reports it for each table, and has no such bound.
@@ -265,11 +265,6 @@ impl Switch {
             self.space_is(full, Holds { rules: table.active_count, by: SaidBy::Full });
             self.space.asks = false;
         }
-    }
-
-    /// Whether an error says that there is no room for a rule.
-    pub(super) fn means_full(&self, code: ErrorCode) -> bool {
-        code == self.codes().table_full
     }
 
     fn space_is(&mut self, table: u8, holds: Holds) {

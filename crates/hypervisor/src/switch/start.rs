@@ -187,9 +187,7 @@ impl Switch {
             if member.is_some_and(|member| member.shared_with) {
                 tenant.terms.keep_those_of_member();
             }
-        }
-        for tenant in self.tenants.indices() {
-            self.keep_counts(tenant);
+            tenant.counts.keep(tenant.network.as_deref());
         }
         let index = |id| self.tenant_of(id);
         let ownership = policy.ownership(dpid, self.tenants.len(), index);

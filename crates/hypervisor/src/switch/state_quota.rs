@@ -43,7 +43,8 @@ impl Switch {
             let state = &mut self.tenants[tenant];
             let rate = state.terms.limits.state_changes;
             if let Some(until) = state.backlog.charge_changes(changes, rate, now) {
-                self.wait_out(tenant, until);
+                // One rest at a time: if the rest becomes longer, the end of the shorter rest shows it.
+                self.session.queues_mut().rest_until(tenant, until);
             }
         }
     }
@@ -51,18 +52,13 @@ impl Switch {
     /// Lets the driver read from a tenant again, if the tenant's changes are paid for.
     pub(super) fn end_rest(&mut self, tenant: TenantIndex, now: Instant) {
         match self.tenants[tenant].backlog.rests() {
-            Some(until) if until > now => self.wait_out(tenant, until),
+            Some(until) if until > now => self.session.queues_mut().rest_until(tenant, until),
             Some(_) => {
                 self.tenants[tenant].backlog.end_rest();
                 self.resume(tenant);
             }
             None => {}
         }
-    }
-
-    fn wait_out(&mut self, tenant: TenantIndex, until: Instant) {
-        // One rest at a time: if the rest becomes longer, the end of the shorter rest shows it.
-        self.session.queues_mut().rest_until(tenant, until);
     }
 }
 

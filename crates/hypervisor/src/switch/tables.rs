@@ -174,7 +174,7 @@ impl Switch {
             going.into_iter().for_each(|id| self.mark_for_deletion(tenant, one.kind, id));
         }
         if let Some(change) = self.change_by(cause) {
-            change.remember_numbers(before);
+            change.numbers_before.extend(before);
         }
     }
 

@@ -59,7 +59,7 @@ impl PortCounts {
     }
 
     /// Follows a change of the tenant's network: the counters of a port's other end are forgotten with the port.
-    pub(super) fn keep(&mut self, network: Option<&Network>) {
+    pub(crate) fn keep(&mut self, network: Option<&Network>) {
         let ends = network.map(far_ends).unwrap_or_default();
         self.elsewhere.retain(|dpid, _| ends.contains_key(dpid));
         for (dpid, ports) in ends {
