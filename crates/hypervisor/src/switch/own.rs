@@ -77,11 +77,12 @@ impl Switch {
     }
 
     fn send_own_entry(&mut self, own: &InfraRule, change: OwnChange, now: Instant) {
-        let mut message = Vec::new();
-        if !self.write_own(own, change, &mut message) {
+        let Some(message) = self.write_own(own, change) else {
             // The version cannot express this rule, so the rule would match no packet here; `weir check` reports it.
             self.reports.counters_mut().unexpected += 1;
-        } else if change == OwnChange::Remove || self.tenants.is_empty() {
+            return;
+        };
+        if change == OwnChange::Remove || self.tenants.is_empty() {
             self.send_own(Awaits::Nothing, &message, now);
         } else {
             // Any tenant will do for the operation.
@@ -90,14 +91,15 @@ impl Switch {
         }
     }
 
-    /// Appends the message that adds or removes a rule. False if the version cannot express the rule.
-    pub(super) fn write_own(&self, own: &InfraRule, change: OwnChange, out: &mut Vec<u8>) -> bool {
+    /// The message that adds or removes a rule. `None` if the version cannot express the rule.
+    pub(super) fn write_own(&self, own: &InfraRule, change: OwnChange) -> Option<Vec<u8>> {
         let cookie = cookie_of(own).to_wire(self.settings.installation);
         let change = match change {
             OwnChange::Add => Change::Add,
             OwnChange::Remove => Change::Delete,
         };
-        messages::write_infra(self.wire, own, cookie, change, out)
+        let mut message = Vec::new();
+        messages::write_infra(self.wire, own, cookie, change, &mut message).then_some(message)
     }
 }
 

@@ -28,7 +28,7 @@ use crate::port_desc::{PORT_MODIFY, PortChange, write_port_status};
 use crate::store::{Kind, StoreKey, StoreOp};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use compile::{InfraRule, Network, Reason, Refused, RuleKey, infra};
+use compile::{InfraRule, Network, Reason, Refused, RuleKey, entry, infra};
 use flowspace::Field;
 use hashbrown::{HashMap, HashSet};
 use openflow::v10::{self, PortConfig, Wildcards};
@@ -139,7 +139,8 @@ impl Switch {
             let is_by_ingress = !self.target().has_metadata();
             let comes = is_changed && is_by_ingress && depends_on_ingress(flow, number);
             if sends || comes {
-                let rules = self.plan_in(tenant, after, flow)?;
+                let (cx, match_) = (self.context_in(tenant, Some(after)), flow.match_.to_match());
+                let rules = entry::compile(&cx, &flow.spec(&match_))?;
                 if rules != flow.rules {
                     planned.insert(at, rules);
                 }
@@ -174,12 +175,10 @@ impl Switch {
     }
 
     fn submit_own_entry(&mut self, cause: &Cause, own: &InfraRule, change: OwnChange) {
-        let mut message = Vec::new();
-        if self.write_own(own, change, &mut message) {
-            match change {
-                OwnChange::Remove => self.submit_change(cause, &message),
-                _ => self.submit_own(cause, Tried::new(own, change), &message),
-            }
+        let Some(message) = self.write_own(own, change) else { return };
+        match change {
+            OwnChange::Remove => self.submit_change(cause, &message),
+            OwnChange::Add => self.submit_own(cause, Tried::new(own, change), &message),
         }
     }
 

@@ -180,13 +180,9 @@ impl Switch {
         if is_gone && !self.changes_something(header) {
             return;
         }
-        if self.has_to_wait(tenant, it.controller, header) {
-            self.put_off(tenant, it);
-            return;
-        }
         let Postponed { controller, ref frame } = it;
         let request = Request { tenant, controller, header, frame, now };
-        if self.waits_for_members(&request) {
+        if self.has_to_wait(tenant, controller, header) || self.waits_for_members(&request) {
             self.put_off(tenant, it);
             return;
         }

@@ -36,8 +36,7 @@ impl Switch {
         // A rule that is no longer needed may be missing.
         let Some(own) = self.map.infra().iter().find(is_it).cloned() else { return };
         if !tried.again {
-            let mut message = Vec::new();
-            if self.write_own(&own, tried.change, &mut message) {
+            if let Some(message) = self.write_own(&own, tried.change) {
                 let cause = Cause::own(cause.tenant, cause.now);
                 self.submit_own(&cause, Tried { again: true, ..tried }, &message);
             }

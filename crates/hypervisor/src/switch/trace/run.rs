@@ -5,13 +5,14 @@ use crate::flows::Flow;
 use crate::ids::TenantIndex;
 use crate::messages;
 use crate::store::Kind;
+use crate::switch::map::OwnChange;
 use crate::switch::{Switch, Tenant};
 use alloc::vec::Vec;
 use compile::action_set::in_order;
 use compile::egress_group::is_egress_group;
 use compile::network::Encapsulation;
 use compile::ownership::exactly;
-use compile::{InfraRule, Network, Rule, metadata};
+use compile::{Network, Rule, metadata};
 use core::cmp::Reverse;
 use flowspace::{Field, Key, Match, frame, port_from_v10};
 use openflow::nicira::Resubmit;
@@ -334,7 +335,8 @@ impl<'a> Run<'a> {
         if let Some(own) = own
             && best.is_none_or(|best| best.rule.priority <= own.priority)
         {
-            self.note_own(own);
+            let rule = self.switch.write_own(own, OwnChange::Add).unwrap_or_default();
+            self.push(Step::Rule { rule, entry: None, is_ambiguous: false });
             return Some(Found { actions: &own.actions, is_own: true, is_miss: false });
         }
         let best = best?;
@@ -347,11 +349,6 @@ impl<'a> Run<'a> {
         self.push(Step::Rule { rule: rule_shown, entry, is_ambiguous });
         let is_miss = flow.priority == 0 && flow.match_.is(&Match::ANY);
         Some(Found { actions: &rule.actions, is_own: false, is_miss })
-    }
-
-    fn note_own(&mut self, own: &InfraRule) {
-        let rule = self.switch.own_on_switch(own).unwrap_or_default();
-        self.push(Step::Rule { rule, entry: None, is_ambiguous: false });
     }
 
     fn candidates(&mut self, table: u8, packet: &Moving, key: &Key) -> Vec<Candidate<'a>> {
