@@ -29,7 +29,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use compile::{Reason, Refused};
 use openflow::{List, v10, v13};
-use shares::{Claim, Holds, NumberShare, SaidBy, Space, TableShare, divide};
+use shares::{Holds, NumberShare, SaidBy, Space, TableShare, divide_table};
 
 /// A figure from this size on says nothing: Open vSwitch reports it for each table, and has no such bound.
 const UNBOUNDED: u32 = 1_000_000;
@@ -88,16 +88,16 @@ impl Switch {
         self.judge_sheet();
         self.divide_rates();
         self.space.holds = self.lower_of_both();
-        let claims = |most: fn(&Tenant) -> u32| -> Vec<Claim> {
+        let claims = |most: fn(&Tenant) -> u32| -> Vec<(u32, u32)> {
             let claim = |(at, state): (TenantIndex, &Tenant)| {
                 let weight = if self.is_served(at) { state.terms.weight } else { 0 };
-                Claim { weight, most: most(state) }
+                (weight, most(state))
             };
             self.tenants.indices().zip(self.tenants.iter()).map(claim).collect()
         };
         let divided = |all: &[u32], most: fn(&Tenant) -> u32| -> BTreeMap<u32, Vec<u32>> {
             let claims = if all.is_empty() { Vec::new() } else { claims(most) };
-            all.iter().map(|&all| (all, divide(all, &claims))).collect()
+            all.iter().map(|&all| (all, divide_table(all, &claims))).collect()
         };
         let Space { holds, groups, meters, .. } = &self.space;
         let rules: Vec<u32> = holds.values().map(|holds| holds.rules).collect();
@@ -288,9 +288,7 @@ mod tests {
     use super::*;
 
     fn check(rules: u32, claims: &[(u32, u32)], expected: &[u32]) {
-        let claims: Vec<Claim> =
-            claims.iter().map(|&(weight, most)| Claim { weight, most }).collect();
-        let shares = divide(rules, &claims);
+        let shares = divide_table(rules, claims);
         assert_eq!(shares, expected, "{rules} {claims:?}");
         assert!(shares.iter().map(|share| u64::from(*share)).sum::<u64>() <= u64::from(rules));
     }

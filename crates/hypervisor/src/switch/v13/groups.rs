@@ -25,7 +25,7 @@ use compile::group::{check_buckets, variants};
 use compile::{Instances, Network, Reason, Refused, Variant};
 use instances::Change;
 use openflow::error::v13 as code;
-use openflow::v13::{GROUP_ALL, GROUP_MAX, GroupMod, GroupModCommand, GroupType};
+use openflow::v13::{GROUP_ALL, GROUP_MAX, GroupMod, GroupModCommand};
 
 /// The most buckets that a packet may pass in a group and in the groups that it sends to: as many as a group can have
 /// by itself.
@@ -97,11 +97,15 @@ impl Switch {
     fn check_group_share(&self, tenant: TenantIndex, group: &GroupMod<'_>) -> Result<(), Refused> {
         let Some(share) = self.most_groups(tenant, group.type_) else { return Ok(()) };
         let wanted = 1 + variants(&self.context(tenant), group).len();
-        let of_type = self.groups_of_type(tenant, group.type_);
-        let (own, others): (Vec<_>, Vec<_>) =
-            of_type.partition(|(number, _)| *number == group.group_id);
-        let count = |groups: Vec<(u32, usize)>| groups.iter().map(|it| it.1).sum::<usize>();
-        let fits = wanted <= count(own) || count(others) + wanted <= share as usize;
+        let (mut own, mut others) = (0, 0);
+        for (number, known) in self.numbers(tenant, Kind::Group).iter() {
+            self.tenants[tenant].flows.meter().add(1);
+            if known.group().is_some_and(|it| it.type_ == group.type_) {
+                let counted = if number == group.group_id { &mut own } else { &mut others };
+                *counted += known.instances.ids().count();
+            }
+        }
+        let fits = wanted <= own || others + wanted <= share as usize;
         fits.then_some(()).ok_or(Reason::GroupShare.with(code::GROUP_MOD_FAILED_OUT_OF_GROUPS))
     }
 
@@ -139,18 +143,6 @@ impl Switch {
         } else {
             Ok(())
         }
-    }
-
-    /// A tenant's groups of a type, with egress groups, and the number of instances of each.
-    fn groups_of_type(
-        &self,
-        tenant: TenantIndex,
-        type_: GroupType,
-    ) -> impl Iterator<Item = (u32, usize)> {
-        let state = &self.tenants[tenant];
-        let groups = state.numbers.groups().iter().inspect(|_| state.flows.meter().add(1));
-        let of_type = groups.filter(move |(_, it)| it.group().is_some_and(|it| it.type_ == type_));
-        of_type.map(|(number, it)| (number, it.instances.ids().count()))
     }
 
     /// Adds a group to the tables. Returns the messages that add the group to the switch.
