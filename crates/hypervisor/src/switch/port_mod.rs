@@ -23,8 +23,7 @@ use crate::flows::shared::collide;
 use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
 use crate::messages;
-use crate::north::controllers::Asynchronous;
-use crate::port_desc::{PORT_MODIFY, PortChange, write_port_status};
+use crate::port_desc::{PORT_MODIFY, PortChange};
 use crate::store::{Kind, StoreKey, StoreOp};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -88,12 +87,8 @@ impl Switch {
         // own barrier, wait until the store has the change, and the tenant cannot change ports faster than the store
         // works.
         self.submit_barrier(cause.tenant, None, self.journal.gate(), cause.now);
-        let version = self.version();
         if let Some(wire) = messages::port_of(self.wire, &after, number) {
-            let kind = Asynchronous::PortStatus(PORT_MODIFY);
-            self.notify_others(tenant, doer, kind, |out| {
-                write_port_status(version, PORT_MODIFY, &wire, out)
-            });
+            self.report_port(tenant, doer, &wire, PORT_MODIFY);
         }
         Ok(())
     }

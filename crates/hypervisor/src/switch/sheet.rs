@@ -64,9 +64,7 @@ impl Switch {
         let sheet = sheet.as_deref();
         let prices = MessageClass::ALL.map(|class| sheet.map_or(1, |sheet| sheet.units(class)));
         self.session.queues_mut().set_prices(prices);
-        let served = self.served();
-        let weights = self.tenants.iter().zip(served);
-        let weights = weights.map(|(it, served)| u64::from(served) * u64::from(it.terms.weight));
+        let weights = self.tenants.indices().map(|at| u64::from(self.weight(at)));
         let weights: Vec<u64> = weights.collect();
         let all = weights.iter().sum();
         self.space.set_weights(all);

@@ -88,15 +88,9 @@ impl Switch {
         self.judge_sheet();
         self.divide_rates();
         self.space.holds = self.lower_of_both();
-        let claims = |most: fn(&Tenant) -> u32| -> Vec<(u32, u32)> {
-            let claim = |(at, state): (TenantIndex, &Tenant)| {
-                let weight = if self.is_served(at) { state.terms.weight } else { 0 };
-                (weight, most(state))
-            };
-            self.tenants.indices().zip(self.tenants.iter()).map(claim).collect()
-        };
         let divided = |all: &[u32], most: fn(&Tenant) -> u32| -> BTreeMap<u32, Vec<u32>> {
-            let claims = if all.is_empty() { Vec::new() } else { claims(most) };
+            let claim = |at| (self.weight(at), most(&self.tenants[at]));
+            let claims: Vec<(u32, u32)> = self.tenants.indices().map(claim).collect();
             all.iter().map(|&all| (all, divide_table(all, &claims))).collect()
         };
         let Space { holds, groups, meters, .. } = &self.space;

@@ -122,8 +122,8 @@ impl Switch {
         self.report_topology();
         self.ask_space(now);
         self.ask_description(now);
-        for (tenant, served) in self.tenants.indices().zip(self.served()) {
-            if served {
+        for tenant in self.tenants.indices() {
+            if self.is_served(tenant) {
                 self.reports.push(Event::Serve(self.tenants[tenant].id));
             }
         }
