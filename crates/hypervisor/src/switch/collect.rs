@@ -118,7 +118,7 @@ impl Switch {
     pub(super) fn finish_due(&mut self, now: Instant) {
         for at in 0..self.statistics.all.len() {
             let Collection { due, tenant, .. } = self.statistics.all[at];
-            let is_due = || due.is_none_or(|due| self.is_due(tenant, due, now));
+            let is_due = || due.is_none_or(|due| self.tenants[tenant].counts.is_due(due, now));
             if self.statistics.all[at].is_complete() && is_due() {
                 self.finish_collection(at, now);
             }

@@ -92,11 +92,6 @@ impl Switch {
         Due { answer: state.counts.asking.asked, until: now + PATIENCE }
     }
 
-    /// Whether all counters for an answer are known.
-    pub(super) fn is_due(&self, tenant: TenantIndex, due: Due, now: Instant) -> bool {
-        self.tenants[tenant].counts.is_due(due, now)
-    }
-
     /// When an answer is given without the counters that other switches have not reported.
     pub(super) fn patience(&self, tenant: TenantIndex, due: Due) -> Option<Instant> {
         let is_answered = self.tenants[tenant].counts.asking.answered >= due.answer;

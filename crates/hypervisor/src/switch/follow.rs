@@ -116,7 +116,7 @@ impl Switch {
         let own = self.own_changes().into_iter();
         let groups = self.all_groups();
         self.map.set_stale(Stale::new(own, groups, self.all_entries()));
-        self.compile_stale(self.settings.batch, now);
+        self.compile_stale(now);
     }
 
     /// The groups and meters of all tenants, which are to be compiled again.
@@ -127,17 +127,17 @@ impl Switch {
 
     /// The next batch of Weir's own rules, groups and entries follows.
     pub(super) fn continue_following(&mut self, now: Instant) {
-        self.compile_stale(self.settings.batch, now);
+        self.compile_stale(now);
         self.follow(now);
     }
 
-    /// Changes at most `most` of Weir's own rules, then compiles groups and entries again: at most `most` in all, and
-    /// fewer if that changes many rules.
-    fn compile_stale(&mut self, mut most: usize, now: Instant) {
+    /// Changes Weir's own rules, then compiles groups and entries again: at most a batch in all, and fewer if that changes
+    /// many rules.
+    fn compile_stale(&mut self, now: Instant) {
         let Some(mut stale) = self.map.take_stale() else { return };
-        let before = most;
+        let mut most = self.settings.batch;
         self.own_rules_follow(stale.own_mut(), &mut most, now);
-        let mut changed = before - most;
+        let mut changed = self.settings.batch - most;
         self.groups_follow(stale.groups_mut(), &mut most, now);
         let (mut tenant, mut keys) = (TenantIndex(0), Vec::new());
         for _ in 0..most {

@@ -3,7 +3,6 @@
 use super::datapath::Datapath;
 use super::map::Map;
 use super::reports::Reports;
-use super::scratch::Scratch;
 use super::settings::StartError;
 use super::tenants::Tenants;
 use super::{Event, Operations, Settings, Switch};
@@ -62,7 +61,7 @@ impl Switch {
             inbox: Default::default(),
             settings,
             reports: Reports::new(now),
-            scratch: Scratch::new(),
+            scratch: Default::default(),
             ids: Default::default(),
             space: Default::default(),
         };

@@ -44,7 +44,7 @@ pub(crate) struct PortCounts {
 
 impl PortCounts {
     /// Whether all counters for an answer are known.
-    pub(super) fn is_due(&self, due: Due, now: Instant) -> bool {
+    pub(crate) fn is_due(&self, due: Due, now: Instant) -> bool {
         let waits = self.elsewhere.values().any(Elsewhere::is_waited_for);
         self.asking.answered >= due.answer && (!waits || now >= due.until)
     }

@@ -207,12 +207,12 @@ impl Switch {
         }
         // Groups that name other groups come first.
         gone.reverse();
-        let (mut change, mut messages) = (Change::default(), Vec::new());
+        let (mut change, mut ids) = (Change::default(), Vec::new());
         for number in gone {
             let Some(known) = self.replace_number(tenant, Kind::Group, number, None) else {
                 continue;
             };
-            messages.extend(known.instances.ids().map(|id| (id, deletion(Kind::Group, id))));
+            ids.extend(known.instances.ids());
             change.before.push(NumberBefore::new(Kind::Group, number, Some(known)));
         }
         if !change.before.is_empty() {
@@ -222,8 +222,8 @@ impl Switch {
             let cause = self.begin_numbers(request, change.before);
             let mut users = self.take_users(&cause, Kind::Group, |group| gone.contains(&group));
             rewatched.iter().for_each(|message| self.submit_number(&cause, message));
-            for (physical, message) in &messages {
-                self.submit_with_users(&cause, *physical, message, &mut users);
+            for physical in ids {
+                self.submit_with_users(&cause, Kind::Group, physical, &mut users);
             }
             // Rules of these entries that name no deleted group.
             self.mend(&cause, users.into_iter().map(|(_, key, _)| key));

@@ -37,8 +37,14 @@ impl Switch {
         is_meant: impl Fn(u32) -> bool,
         change: &mut Change,
     ) -> Vec<Vec<u8>> {
+        let groups = self.numbers(tenant, Kind::Group);
+        let watches = |number: &u32| {
+            let group = groups.get(*number).and_then(GroupOrMeter::group);
+            group.is_some_and(|it| it.buckets.iter().any(|bucket| is_meant(bucket.watch_group)))
+        };
+        let watching: Vec<u32> = groups.all().into_iter().filter(watches).collect();
         let mut messages = Vec::new();
-        for number in self.watchers_of(tenant, is_meant) {
+        for number in watching {
             let known = self.numbers(tenant, Kind::Group).get(number).cloned();
             let command = GroupModCommand::MODIFY;
             let formed = known.map(|it| self.form_group(tenant, number, it, command));
@@ -48,19 +54,5 @@ impl Switch {
             }
         }
         messages
-    }
-
-    /// The tenant's groups that watch one of these groups.
-    pub(super) fn watchers_of(
-        &self,
-        tenant: TenantIndex,
-        is_meant: impl Fn(u32) -> bool,
-    ) -> Vec<u32> {
-        let groups = self.numbers(tenant, Kind::Group);
-        let watches = |number: &u32| {
-            let group = groups.get(*number).and_then(GroupOrMeter::group);
-            group.is_some_and(|it| it.buckets.iter().any(|bucket| is_meant(bucket.watch_group)))
-        };
-        groups.all().into_iter().filter(watches).collect()
     }
 }
