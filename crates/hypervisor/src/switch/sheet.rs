@@ -27,9 +27,7 @@ impl Switch {
 
     /// How many messages a tenant may send or get, as far as there are limits.
     pub fn rates_of(&self, tenant: TenantId) -> Vec<RateShare> {
-        let Some(at) = self.tenant_of(tenant).filter(|at| self.is_served(*at)) else {
-            return Vec::new();
-        };
+        let Some(at) = self.served_tenant(tenant) else { return Vec::new() };
         // On a member of a big switch, the operator's limits apply to the big switch; here they are shown, too.
         let tenant = self.map.policy().tenants.iter().find(|it| it.id == tenant);
         let limits = tenant.map(|it| it.limits).unwrap_or_default();

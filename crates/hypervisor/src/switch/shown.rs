@@ -129,7 +129,8 @@ impl Switch {
         tenants.flat_map(|tenant| self.refusals(tenant.id).map(|refusal| (tenant.id, refusal)))
     }
 
-    fn served_tenant(&self, tenant: TenantId) -> Option<TenantIndex> {
+    /// The place of a tenant that has a part of the switch.
+    pub(super) fn served_tenant(&self, tenant: TenantId) -> Option<TenantIndex> {
         self.tenant_of(tenant).filter(|at| self.is_served(*at))
     }
 

@@ -120,7 +120,6 @@ impl<'a> Run<'a> {
             return;
         };
         (packet.is_by_own, packet.is_miss) = (found.is_own, false);
-        let before = self.outputs.len();
         for action in List::<v10::Action<'_>>::parse(found.actions).unwrap_or_default() {
             match action {
                 v10::Action::Output { port, .. } | v10::Action::Enqueue { port, .. } => {
@@ -132,7 +131,7 @@ impl<'a> Run<'a> {
                 other => frame::apply_v10(&mut packet.frame, &other),
             }
         }
-        if self.outputs.len() == before {
+        if self.outputs.is_empty() {
             self.leave(To::Dropped, &packet);
         }
     }
@@ -142,7 +141,7 @@ impl<'a> Run<'a> {
     pub(super) fn tables_v13(&mut self, packet: &Packet) {
         let mut packet = Moving::new(packet);
         let mut set: Vec<Action<'a>> = Vec::new();
-        let (mut table, before) = (0, self.outputs.len());
+        let mut table = 0;
         loop {
             let Some(found) = self.look_up(table, &packet) else {
                 let target = self.switch.target();
@@ -171,7 +170,7 @@ impl<'a> Run<'a> {
                 Next::Over => return,
             }
         }
-        if self.outputs.len() == before {
+        if self.outputs.is_empty() {
             self.leave(To::Dropped, &packet);
         }
     }

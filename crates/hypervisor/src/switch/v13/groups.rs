@@ -154,7 +154,7 @@ impl Switch {
     ) -> Result<(NumberBefore, Vec<Vec<u8>>), Refused> {
         let physical = self.take_group(tenant, number, Variant::default())?;
         let wanted = GroupOrMeter { instances: Instances::new(physical, BTreeMap::new()), body };
-        let formed = self.form_group(tenant, number, wanted, GroupModCommand::ADD);
+        let formed = self.form_group(tenant, number, wanted);
         let mut formed = formed.inspect_err(|_| self.free_number(Kind::Group, physical))?;
         formed.made.push(physical);
         self.replace_number(tenant, Kind::Group, number, Some(formed.after));

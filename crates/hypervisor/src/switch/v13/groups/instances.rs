@@ -43,13 +43,12 @@ pub(super) struct Change {
 }
 
 impl Switch {
-    /// Compiles the instances of a group. `known` has the present ids; `command` is the command for these ids.
+    /// Compiles the instances of a group. `known` has the present ids.
     pub(super) fn form_group(
         &mut self,
         tenant: TenantIndex,
         number: u32,
         known: GroupOrMeter,
-        command: GroupModCommand,
     ) -> Result<Formed, Refused> {
         let network = self.tenants[tenant].network.clone();
         let network = network.as_deref();
@@ -57,8 +56,8 @@ impl Switch {
         let wanted = variants(&self.context(tenant), &group);
         let recirculates = recirculates(&self.context(tenant), &group);
         let groups = self.numbers(tenant, Kind::Group);
-        let others =
-            groups.instances() - groups.any(number).map_or(0, |it| it.instances.ids().count());
+        let present = groups.any(number).map(|it| it.instances.ids().count());
+        let others = groups.instances() - present.unwrap_or(0);
         if others + wanted.len() >= MAX_NUMBERS {
             return Err(Reason::GroupInstances.with(code::GROUP_MOD_FAILED_OUT_OF_GROUPS));
         }
@@ -82,9 +81,9 @@ impl Switch {
         let instances = Instances::new(known.instances.id(), ids).recirculating(recirculates);
         let after = GroupOrMeter { instances, ..known.clone() };
         let write = |(variant, id)| {
-            let command = match made.contains(&id) {
+            let command = match present.is_none() || made.contains(&id) {
                 true => GroupModCommand::ADD,
-                false => command,
+                false => GroupModCommand::MODIFY,
             };
             self.write_instance(tenant, network, &group, variant, id, command)
         };
@@ -105,7 +104,7 @@ impl Switch {
         number: u32,
         wanted: GroupOrMeter,
     ) -> Result<Change, Refused> {
-        let formed = self.form_group(tenant, number, wanted, GroupModCommand::MODIFY)?;
+        let formed = self.form_group(tenant, number, wanted)?;
         let mut change = Change::default();
         self.adopt_formed(tenant, number, formed, &mut change);
         if change.regrouped.is_empty() {
@@ -118,7 +117,7 @@ impl Switch {
             if caller == number || !known.named().any(|it| change.regrouped.contains(&it)) {
                 continue;
             }
-            match self.form_group(tenant, caller, known, GroupModCommand::MODIFY) {
+            match self.form_group(tenant, caller, known) {
                 Ok(mut formed) => {
                     self.leave_out_unchanged(tenant, &mut formed, &change.before);
                     self.adopt_formed(tenant, caller, formed, &mut change);
@@ -206,7 +205,7 @@ impl Switch {
     pub(crate) fn reform_group(&mut self, tenant: TenantIndex, number: u32) {
         let Some(known) = self.numbers(tenant, Kind::Group).any(number).cloned() else { return };
         let formed = match self.tenants[tenant].terms.is_present() {
-            true => self.form_group(tenant, number, known, GroupModCommand::MODIFY).ok(),
+            true => self.form_group(tenant, number, known).ok(),
             false => None,
         };
         match formed {

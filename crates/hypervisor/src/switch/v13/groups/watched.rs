@@ -13,7 +13,7 @@ use crate::v13::numbers::GroupOrMeter;
 use alloc::vec::Vec;
 use openflow::ErrorCode;
 use openflow::error::v13 as code;
-use openflow::v13::{GROUP_ANY, GroupMod, GroupModCommand};
+use openflow::v13::{GROUP_ANY, GroupMod};
 
 impl Switch {
     /// An error if a bucket of a new or changed group watches a missing group.
@@ -46,8 +46,7 @@ impl Switch {
         let mut messages = Vec::new();
         for number in watching {
             let known = self.numbers(tenant, Kind::Group).get(number).cloned();
-            let command = GroupModCommand::MODIFY;
-            let formed = known.map(|it| self.form_group(tenant, number, it, command));
+            let formed = known.map(|it| self.form_group(tenant, number, it));
             if let Some(Ok(mut formed)) = formed {
                 messages.append(&mut formed.messages);
                 self.adopt_formed(tenant, number, formed, change);
