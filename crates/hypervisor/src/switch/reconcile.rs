@@ -348,8 +348,8 @@ impl Switch {
 fn next_to_delete(it: &mut Reconciliation) -> Vec<(TenantIndex, Deletion)> {
     let mut all = Vec::new();
     for (tenant, difference) in core::mem::take(&mut it.differences) {
-        it.count(0, difference.added(), difference.deleted());
         let (deletions, additions) = difference.into_parts();
+        it.count(0, additions.values().map(Vec::len).sum(), deletions.len());
         all.extend(deletions.into_iter().map(|one| (tenant, one)));
         let additions = additions.into_iter().map(|(number, rules)| (tenant, number, rules));
         it.additions.extend(additions);

@@ -75,21 +75,21 @@ impl Switch {
             return;
         };
         let tenant = operation.tenant;
+        if !matches!(operation.what, What::Request(_)) {
+            self.reports.counters_mut().own_refused += 1;
+        }
         let blamed = match &operation.what {
             What::Request(_) => Ok(at),
             &What::Repair { object, cause } => {
-                self.reports.counters_mut().own_refused += 1;
                 cause.filter(|at| self.change(*at).is_some()).ok_or(object)
             }
             What::Infra(tried) => {
                 let tried = **tried;
-                self.reports.counters_mut().own_refused += 1;
                 self.end(at);
                 self.own_entry_refused(&super::cause::in_turn(tenant, now), tried);
                 return;
             }
             What::Free => {
-                self.reports.counters_mut().own_refused += 1;
                 // The next collection deletes again.
                 self.ids.note_unneeded();
                 self.end(at);

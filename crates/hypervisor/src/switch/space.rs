@@ -236,14 +236,10 @@ impl Switch {
     /// count.
     pub(crate) fn space_said_v10(&mut self, full: bool, tables: List<'_, v10::TableStats>) {
         let with_wildcards = tables.iter().filter(|table| table.wildcards.0 != 0);
-        if full {
-            let rules = with_wildcards.map(|table| table.active_count).max().unwrap_or(0);
-            self.space_is(0, Holds { rules, by: SaidBy::Full });
-            self.space.asks = false;
-        } else {
-            let rules = with_wildcards.map(|table| table.max_entries).max().unwrap_or(0);
-            self.space_is(0, Holds { rules, by: SaidBy::Switch });
-        }
+        let rules = with_wildcards.map(|it| if full { it.active_count } else { it.max_entries });
+        let by = if full { SaidBy::Full } else { SaidBy::Switch };
+        self.space_is(0, Holds { rules: rules.max().unwrap_or(0), by });
+        self.space.asks &= !full;
     }
 
     /// Takes table features of 1.3: the sizes of the tables.

@@ -2,6 +2,7 @@
 
 use super::waiter::Waiter;
 use crate::ids::TenantIndex;
+use crate::north::types;
 use crate::pool::Taken;
 use crate::switch::counts::port_counts::Due;
 use crate::switch::entry_statistics::entry_answer::EntryAnswer;
@@ -135,7 +136,7 @@ impl Collections {
             changes: asked.changes,
             type_: asked.type_,
             questions: asked.questions.to_vec(),
-            unanswered: count_messages(asked.questions),
+            unanswered: types(asked.questions).count(),
             due: None,
             in_flight: false,
             waiters: Vec::new(),
@@ -280,13 +281,4 @@ impl Collection {
             && (asked.share == Share::Anybody || self.tenant == asked.tenant)
             && self.questions == asked.questions
     }
-}
-
-fn count_messages(mut messages: &[u8]) -> usize {
-    let mut count = 0;
-    while let Ok(Some(length)) = openflow::frame::next(messages) {
-        count += 1;
-        messages = &messages[length..];
-    }
-    count
 }

@@ -36,14 +36,4 @@ impl Difference {
     pub(crate) fn into_parts(self) -> (Vec<Deletion>, BTreeMap<u32, Vec<Addition>>) {
         (self.deletions, self.additions)
     }
-
-    /// The number of rules that are to be removed.
-    pub(crate) fn deleted(&self) -> usize {
-        self.deletions.len()
-    }
-
-    /// The number of rules that are to be added or modified.
-    pub(crate) fn added(&self) -> usize {
-        self.additions.values().map(Vec::len).sum()
-    }
 }

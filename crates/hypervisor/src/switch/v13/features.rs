@@ -17,8 +17,7 @@ impl Switch {
     pub(super) fn own_table_features(&self, tenant: TenantIndex, answers: &[u8]) -> Vec<Vec<u8>> {
         let first = self.target().first_table();
         let own = first..first + self.tenant_tables(tenant);
-        let has_network = self.tenants[tenant].network.is_some();
-        let kept = self.target().metadata_kept(has_network);
+        let kept = self.metadata_kept(tenant);
         let tables = List::<TableFeatures<'_>>::parse(answers).unwrap_or_default();
         let seen = tables.iter().filter_map(|table| {
             let table_id = number_in(&own, table.table_id)?;
