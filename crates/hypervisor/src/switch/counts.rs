@@ -22,14 +22,14 @@ use super::{Event, Share, Switch};
 use crate::ids::TenantIndex;
 use crate::policy::TenantId;
 use crate::south::pending::Awaits;
-use crate::tally::{Count, cookies_of, counted};
+use crate::south::queue::Question;
+use crate::tally::{Count, counted};
 use crate::time::{Duration, Instant};
-use crate::v13::statistics::question;
 use compile::Network;
 use fabric::embedding::PortKind;
 use flowspace::Match;
 use openflow::List;
-use openflow::v13::{FlowStats, FlowStatsRequest};
+use openflow::v13::FlowStats;
 use port_counts::{Due, PortTotals};
 
 /// How long an answer waits for the counters of other switches.
@@ -117,18 +117,12 @@ impl Switch {
         if self.share_of_ports(tenant) == Share::Anybody {
             return false;
         }
-        let state = &mut self.tenants[tenant];
-        if !core::mem::replace(&mut state.counts.asking.is_open, true) {
-            state.counts.asking.asked += 1;
-            state.counts.asking.parts.clear();
-            let (cookie, cookie_mask) = cookies_of(state.id, self.settings.installation);
-            let filter = FlowStatsRequest {
-                table_id: 0,
-                cookie,
-                cookie_mask,
-                ..FlowStatsRequest::default()
-            };
-            self.ask_in_turn(tenant, question(filter), Awaits::Counts(tenant), now);
+        let asking = &mut self.tenants[tenant].counts.asking;
+        if !core::mem::replace(&mut asking.is_open, true) {
+            asking.asked += 1;
+            asking.parts.clear();
+            let question = Question { message: self.question_of_table_0(tenant), cost: 1 };
+            self.ask_in_turn(tenant, question, Awaits::Counts(tenant), now);
         }
         true
     }

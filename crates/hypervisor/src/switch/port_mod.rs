@@ -64,9 +64,9 @@ impl Switch {
         // since it asks on behalf of other controllers.
         let doer = (!member.shared_with).then_some(request.controller);
         let after = Arc::new(state.ports.network_with(member, number, config));
-        let refused = |_| Reason::PortInUse.with(codes.not_permitted);
-        let planned = self.planned(tenant, &network, &after, number).map_err(refused)?;
-        let groups = self.changed_groups(tenant, &network, &after).map_err(refused)?;
+        let refused = Reason::PortInUse.with(codes.not_permitted);
+        let planned = self.planned(tenant, &network, &after, number).ok_or(refused)?;
+        let groups = self.changed_groups(tenant, &network, &after).map_err(|_| refused)?;
 
         let key = StoreKey::new(state.id, Kind::Port, number);
         self.journal.push(match config.is_empty() {
@@ -114,14 +114,14 @@ impl Switch {
         }
     }
 
-    /// The entries that get other rules.
+    /// The entries that get other rules. `None` if such an entry cannot be installed.
     fn planned(
         &self,
         tenant: TenantIndex,
         before: &Network,
         after: &Network,
         number: u32,
-    ) -> Result<HashMap<u32, Vec<Rule>>, Refused> {
+    ) -> Option<HashMap<u32, Vec<Rule>>> {
         let flows = &self.tenants[tenant].flows;
         let leaving = PortConfig::PORT_DOWN | PortConfig::NO_FWD | PortConfig::NO_FLOOD;
         let changed = PortConfig(before.config(number).0 ^ after.config(number).0);
@@ -135,16 +135,13 @@ impl Switch {
             let comes = is_changed && is_by_ingress && depends_on_ingress(flow, number);
             if sends || comes {
                 let (cx, match_) = (self.context_in(tenant, Some(after)), flow.match_.to_match());
-                let rules = entry::compile(&cx, &flow.spec(&match_))?;
+                let rules = entry::compile(&cx, &flow.spec(&match_)).ok()?;
                 if rules != flow.rules {
                     planned.insert(at, rules);
                 }
             }
         }
-        match collide(flows, &planned) {
-            true => Err(Reason::PortInUse.with(self.codes().port_mod.not_permitted)),
-            false => Ok(planned),
-        }
+        (!collide(flows, &planned)).then_some(planned)
     }
 
     /// Weir's own rules for packets that enter or leave by the port follow.

@@ -180,10 +180,10 @@ impl Switch {
         let (tenant, number) = (request.tenant, group.group_id);
         let change = self.change_group(tenant, number, wanted)?;
         let entries = match change.regrouped.is_empty() {
-            true => Ok(Default::default()),
+            true => Some(Default::default()),
             false => self.planned_with(tenant, |group| change.regrouped.contains(&group)),
         };
-        let Ok(entries) = entries else {
+        let Some(entries) = entries else {
             self.take_back(tenant, change.before);
             return Err(code::GROUP_MOD_FAILED_EPERM.into());
         };

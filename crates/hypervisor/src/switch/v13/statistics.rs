@@ -39,7 +39,6 @@ impl Switch {
             Body::MeterConfig { meter_id } => self.meter_configurations(request, meter_id)?,
             Body::Group { group_id } => {
                 let questions = self.group_questions(tenant, group_id);
-                let questions = questions.map_err(|_| code::BAD_REQUEST_BAD_LEN)?;
                 self.collect(request, MultipartType::GROUP.0, Share::Tenant, &questions, 1);
             }
             Body::Meter { meter_id } => {

@@ -231,12 +231,12 @@ impl Switch {
         found
     }
 
-    /// The entries that use some of these groups and that get other rules.
+    /// The entries that use some of these groups and that get other rules. `None` if such an entry cannot be installed.
     pub(super) fn planned_with(
         &self,
         tenant: TenantIndex,
         is_meant: impl Fn(u32) -> bool,
-    ) -> Result<HashMap<u32, Vec<Rule>>, Refused> {
+    ) -> Option<HashMap<u32, Vec<Rule>>> {
         let flows = &self.tenants[tenant].flows;
         let uses = |flow: &Flow| groups_of(&flow.actions).into_iter().any(&is_meant);
         let using: Vec<_> = flows.iter().filter(|(_, flow)| uses(flow)).collect();
@@ -245,18 +245,15 @@ impl Switch {
         let mut room = flows.room_for(numbers.into_iter(), entries_left, AT_ONCE);
         let mut planned = HashMap::new();
         for (number, flow) in using {
-            let rules = self.plan(tenant, flow)?;
+            let rules = self.plan(tenant, flow).ok()?;
             if !room.take(flow, &rules) {
-                return Err(code::FLOW_MOD_FAILED_TABLE_FULL.into());
+                return None;
             }
             if rules != flow.rules {
                 planned.insert(number, rules);
             }
         }
-        match collide(flows, &planned) {
-            true => Err(code::FLOW_MOD_FAILED_OVERLAP.into()),
-            false => Ok(planned),
-        }
+        (!collide(flows, &planned)).then_some(planned)
     }
 
     /// A tenant's groups, each after those that it names.
