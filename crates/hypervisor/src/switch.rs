@@ -430,10 +430,7 @@ impl Switch {
 
     /// Step 5: when the driver has to call [`handle_timeout`](Self::handle_timeout).
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let mut first = self.session.poll_timeout();
-        if !self.statistics.is_empty() {
-            first = earlier(first, self.next_due());
-        }
+        let first = earlier(self.session.poll_timeout(), self.next_due());
         earlier(earlier(first, self.next_unused()), self.tenants.next_end())
     }
 

@@ -334,9 +334,11 @@ impl Switch {
                 Some(Step::Removals(core::mem::take(&mut it.findings.gone).into_iter()))
             }
             Step::Removals(_) => Some(Step::Apply(self.begin_to_apply(tenant, it))),
-            Step::Apply(_) => Some(Step::Evict(self.end_to_apply(tenant))),
-            Step::Evict(_) => Some(Step::Reform(self.groups_to_reform(tenant, it))),
-            Step::Reform(_) => Some(Step::Compile(self.begin_to_compile(tenant, it.has_numbers))),
+            Step::Apply(_) => Some(Step::Evict(self.end_to_apply(tenant).into_iter())),
+            Step::Evict(_) => Some(Step::Reform(self.groups_to_reform(tenant, it).into_iter())),
+            Step::Reform(_) => {
+                Some(Step::Compile(self.begin_to_compile(tenant, it.has_numbers).into_iter()))
+            }
             Step::Compile(_) => Some(Step::TakeOver),
             Step::TakeOver if it.is_last => Some(Step::Report),
             Step::TakeOver => self.begin_to_compare(tenant),

@@ -314,12 +314,8 @@ impl Switch {
             return;
         }
         // Most modifications change only the actions of rules.
-        if before.is_some_and(|before| before.has_same_rule_keys(flow)) {
-            for rule in &flow.rules {
-                self.submit_rule(cause, number, flow, rule, change, buffer_for(rule));
-            }
-            return;
-        }
+        let is_same = before.is_some_and(|before| before.has_same_rule_keys(flow));
+        let before = before.filter(|_| !is_same);
         let stood = before.map(Flow::by_match).unwrap_or_default();
         if let Some(before) = before {
             let owner = Owner { tenant: cause.tenant, number };
@@ -330,7 +326,7 @@ impl Switch {
             }
         }
         for rule in &flow.rules {
-            let stands = stood.contains_key(&*rule.match_wire);
+            let stands = is_same || stood.contains_key(&*rule.match_wire);
             // A MODIFY does not add a missing rule (1.3).
             let change = if stands { change } else { Change::Add };
             self.submit_rule(cause, number, flow, rule, change, buffer_for(rule));

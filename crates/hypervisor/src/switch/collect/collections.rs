@@ -90,11 +90,6 @@ pub(super) struct Asked<'a> {
 pub(super) struct TooLarge;
 
 impl Collections {
-    /// Whether nobody has asked for statistics since the switch connected.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.all.is_empty()
-    }
-
     /// The collection with kept answers to the same question that are not older than `max_age`.
     pub(super) fn cached(&self, asked: &Asked<'_>, max_age: u64, now: Instant) -> Option<usize> {
         let is_young = |state| matches!(state, State::Done(at) if now.nanos_since(at) <= max_age);

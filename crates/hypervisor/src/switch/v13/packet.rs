@@ -39,12 +39,9 @@ impl Switch {
         let packet = PacketIn::parse(body).map_err(unreadable)?;
         self.announces(packet.buffer_id);
         let in_port = packet.match_.in_port().map_or(PortNo::ANY.0, |port| port.0);
-        let key = Key::extract(in_port, packet.data);
-        let metadata = packet
-            .match_
-            .get(OxmField::METADATA)
-            .and_then(|oxm| oxm.number())
-            .map_or(0, |metadata| metadata as u64);
+        let mut key = Key::extract(in_port, packet.data);
+        let metadata = packet.match_.get(OxmField::METADATA).and_then(|oxm| oxm.number());
+        let metadata = metadata.map_or(0, |metadata| metadata as u64);
         if key.get(Field::DlType) == u128::from(lldp::ETHERTYPE)
             && let Some((id, frame)) = self.map.lldp().verify(packet.data, now)
         {
@@ -60,7 +57,6 @@ impl Switch {
         }
         let mut seen =
             Seen { packet, in_port, metadata: metadata & !metadata::TENANT, wanted: None };
-        let mut key = key;
         seen.packet.table_id = packet.table_id.saturating_sub(self.target().first_table());
         let entry = Cookie::of_entry(packet.cookie, self.settings.installation);
         let owner = match entry {
@@ -93,9 +89,8 @@ impl Switch {
         let is_slice = self.tenants[tenant].network.is_none();
         if is_slice && self.map.ownership().has_readers() {
             self.deliver_to_readers(owner, &key, |switch, reader| {
-                let mut copy = Seen { packet: seen.packet, ..seen };
-                copy.packet.cookie = NO_COOKIE;
-                copy.metadata = 0;
+                let packet = PacketIn { cookie: NO_COOKIE, ..seen.packet };
+                let copy = Seen { packet, metadata: 0, ..seen };
                 switch.deliver_v13(reader, &copy, &key, false, now);
             });
         }
@@ -172,13 +167,12 @@ impl Switch {
             return;
         }
         let (buffer_id, wanted) = match seen.packet.buffer_id {
-            NO_BUFFER => (NO_BUFFER, None),
-            _ if !owner => (NO_BUFFER, None),
-            physical => {
+            physical if owner && physical != NO_BUFFER => {
                 let length = seen.packet.total_len;
                 let buffered = Buffered { physical, key: *key, length };
                 (self.tenants.give_buffered(tenant, buffered), seen.wanted)
             }
+            _ => (NO_BUFFER, None),
         };
         let data = seen.packet.data;
         let data = wanted.and_then(|wanted| data.get(..usize::from(wanted))).unwrap_or(data);
