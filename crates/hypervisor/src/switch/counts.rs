@@ -18,6 +18,7 @@
 pub(super) mod port_counts;
 
 use super::event::Counts;
+use super::traffic::port_traffic::PortTraffic;
 use super::{Event, Share, Switch};
 use crate::ids::TenantIndex;
 use crate::policy::TenantId;
@@ -30,7 +31,7 @@ use fabric::embedding::PortKind;
 use flowspace::Match;
 use openflow::List;
 use openflow::v13::FlowStats;
-use port_counts::{Due, PortTotals};
+use port_counts::Due;
 
 /// How long an answer waits for the counters of other switches.
 const PATIENCE: Duration = Duration::from_nanos(250_000_000);
@@ -99,7 +100,7 @@ impl Switch {
     }
 
     /// The known counters of a port whose physical port is not only the tenant's.
-    pub(crate) fn traffic(&self, tenant: TenantIndex, number: u32) -> PortTotals {
+    pub(crate) fn traffic(&self, tenant: TenantIndex, number: u32) -> PortTraffic {
         let state = &self.tenants[tenant];
         let kind =
             state.network.as_deref().and_then(|it| it.ports().get(&number)).map(|it| &it.kind);
@@ -109,7 +110,7 @@ impl Switch {
             Some(PortKind::Link { far, .. }) => state.counts.arrived(far),
             _ => None,
         };
-        PortTotals { received: is_known.then(received), sent }
+        PortTraffic { port: number, received: is_known.then(received), sent }
     }
 
     /// Asks the switch, unless a question is in flight. False if there is nothing to ask for.
@@ -118,7 +119,7 @@ impl Switch {
             return false;
         }
         let asking = &mut self.tenants[tenant].counts.asking;
-        if !core::mem::replace(&mut asking.is_open, true) {
+        if asking.answered == asking.asked {
             asking.asked += 1;
             asking.parts.clear();
             let question = Question { message: self.question_of_table_0(tenant), cost: 1 };
@@ -161,7 +162,7 @@ impl Switch {
 
     fn question_over(&mut self, tenant: TenantIndex, now: Instant) {
         let asking = &mut self.tenants[tenant].counts.asking;
-        (asking.is_open, asking.answered) = (false, asking.asked);
+        asking.answered = asking.asked;
         self.finish_due(now);
     }
 

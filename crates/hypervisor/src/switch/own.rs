@@ -87,7 +87,7 @@ impl Switch {
         } else {
             // Any tenant will do for the operation.
             let cause = Cause::own(TenantIndex(0), now);
-            self.submit_own(&cause, Tried::new(own, change), &message);
+            self.submit_own(&cause, Tried::new(own), &message);
         }
     }
 

@@ -170,7 +170,7 @@ impl Switch {
         let Some(message) = self.write_own(own, change) else { return };
         match change {
             OwnChange::Remove => self.submit_change(cause, &message),
-            OwnChange::Add => self.submit_own(cause, Tried::new(own, change), &message),
+            OwnChange::Add => self.submit_own(cause, Tried::new(own), &message),
         }
     }
 

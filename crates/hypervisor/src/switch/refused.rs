@@ -12,6 +12,7 @@
 //!
 //! [`Event::RefusedPorts`] and [`Event::OwnRefused`] report refusals to the operator.
 
+use super::map::OwnChange;
 use super::{Cause, Event, Switch, Tenant, Tried, What};
 use crate::ids::TenantIndex;
 use crate::time::Instant;
@@ -36,7 +37,7 @@ impl Switch {
         // A rule that is no longer needed may be missing.
         let Some(own) = self.map.infra().iter().find(is_it).cloned() else { return };
         if !tried.again {
-            if let Some(message) = self.write_own(&own, tried.change) {
+            if let Some(message) = self.write_own(&own, OwnChange::Add) {
                 let cause = Cause::own(cause.tenant, cause.now);
                 self.submit_own(&cause, Tried { again: true, ..tried }, &message);
             }

@@ -94,16 +94,14 @@ impl Switch {
         }
     }
 
-    /// A number for an entry that a request adds. When the request is applied again, the entry gets the same number.
+    /// A number for the entry that a request adds.
     pub(crate) fn entry_number(&mut self, cause: &Cause) -> u32 {
-        let again = self.is_replay();
-        let change = self.change_by(cause);
-        if let Some(number) = change.and_then(|it| it.next_number()).filter(|_| again) {
+        if let Some(number) = self.change_by(cause).and_then(|it| it.number) {
             return number;
         }
         let number = self.tenants[cause.tenant].flows.number();
         if let Some(change) = self.change_by(cause) {
-            change.add_number(number);
+            change.number = Some(number);
         }
         number
     }

@@ -9,10 +9,9 @@ use fabric::embedding::{FarEnd, PortKind};
 /// Questions to the switch for the received counters of a tenant's ports.
 #[derive(Debug, Default)]
 pub(super) struct Asking {
-    /// The numbers of questions and of answers.
+    /// The numbers of questions and of answers. At most one question is open.
     pub(super) asked: u64,
     pub(super) answered: u64,
-    pub(super) is_open: bool,
     pub(super) answered_at: Option<Instant>,
     /// By port: the counters of the last answer, and those of the next answer so far.
     pub(super) received: BTreeMap<u32, Count>,
@@ -84,13 +83,6 @@ pub(crate) struct Due {
     pub(super) answer: u64,
     /// When Weir waits for other switches no longer.
     pub(super) until: Instant,
-}
-
-/// The known counters of one port.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct PortTotals {
-    pub received: Option<Count>,
-    pub sent: Option<Count>,
 }
 
 /// The switches at the other ends of a network's links, and the ports there.
