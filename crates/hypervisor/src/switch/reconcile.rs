@@ -40,12 +40,11 @@ impl Switch {
         let learned = self.datapath.take_learned();
         let (is_to_adopt, left_cookies) = (self.is_to_adopt(), self.left_cookies());
         let restored = self.begin_to_restore(&learned.groups, &learned.meters);
-        let rules = learned.flows.len();
         let reconciliation = Reconciliation {
             step: Some(Step::GroupsAndMeters(self.all_groups(), restored)),
-            held: Vec::with_capacity(rules),
-            seen: HashSet::with_capacity(rules),
-            parts: learned.flows.into_parts(),
+            held: Vec::with_capacity(learned.rules),
+            seen: HashSet::with_capacity(learned.rules),
+            parts: learned.flows.into_iter(),
             is_to_adopt,
             left_cookies,
             foreign: learned.foreign,
