@@ -166,7 +166,7 @@ use tenants::Tenants;
 ///    if [`track_flows`](Self::track_flows) is on; 4. the bytes of [`switch_outbox`](Self::switch_outbox); 5.
 ///    [`poll_controller`](Self::poll_controller), until it names no controller. For each: at most
 ///    [`share`](Self::share) bytes of
-///       [`controller_outbox`](Self::controller_outbox), and then [`written`](Self::written);
+///    [`controller_outbox`](Self::controller_outbox), and then [`written`](Self::written);
 ///    6. [`poll_resumed`](Self::poll_resumed), until it names no controller: `written` may have made room for requests;
 ///    7. [`is_turn_awaited`](Self::is_turn_awaited): if yes, the event loop must not sleep before its next turn;
 ///    8. [`poll_timeout`](Self::poll_timeout), last: all calls before can change the time.
