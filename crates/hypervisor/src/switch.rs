@@ -166,7 +166,7 @@ use tenants::Tenants;
 ///    if [`track_flows`](Self::track_flows) is on; 4. the bytes of [`switch_outbox`](Self::switch_outbox); 5.
 ///    [`poll_controller`](Self::poll_controller), until it names no controller. For each: at most
 ///    [`share`](Self::share) bytes of
-///       [`controller_outbox`](Self::controller_outbox), and then [`written`](Self::written);
+///    [`controller_outbox`](Self::controller_outbox), and then [`written`](Self::written);
 ///    6. [`poll_resumed`](Self::poll_resumed), until it names no controller: `written` may have made room for requests;
 ///    7. [`is_turn_awaited`](Self::is_turn_awaited): if yes, the event loop must not sleep before its next turn;
 ///    8. [`poll_timeout`](Self::poll_timeout), last: all calls before can change the time.
@@ -341,7 +341,7 @@ impl Switch {
         };
         if let Some(change) = self.operations.current() {
             let total = self.tenants[request.tenant].flows.meter().total();
-            self.count_ahead(request.tenant, change, total.wrapping_sub(examined));
+            self.count_ahead(request.tenant, change, total.wrapping_sub(examined), true);
         }
         self.log_request(&request, handled);
         self.take_over(request.now);
@@ -430,10 +430,7 @@ impl Switch {
 
     /// Step 5: when the driver has to call [`handle_timeout`](Self::handle_timeout).
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let mut first = self.session.poll_timeout();
-        if !self.statistics.is_empty() {
-            first = earlier(first, self.next_due());
-        }
+        let first = earlier(self.session.poll_timeout(), self.next_due());
         earlier(earlier(first, self.next_unused()), self.tenants.next_end())
     }
 

@@ -91,8 +91,9 @@ pub fn shares(config: &Config) -> impl Iterator<Item = Shared> + '_ {
         let all = || tenants.iter().filter_map(|&at| config.tenants.get(at));
         let of = all().map(|tenant| u64::from(tenant.weight)).sum();
         let table = sheet.and_then(|sheet| Some(sheet.table.as_ref()?.rules));
-        let claims = || all().map(|tenant| (tenant.weight, tenant.limits.entries));
-        let rules = table.map(|table| hypervisor::divide_table(table, claims()));
+        let claims: Vec<(u32, u32)> =
+            all().map(|tenant| (tenant.weight, tenant.limits.entries)).collect();
+        let rules = table.map(|table| hypervisor::divide_table(table, &claims));
         let share = |(at, tenant): (usize, &Tenant)| Share {
             tenant: tenant.name.clone(),
             weight: tenant.weight,

@@ -51,7 +51,7 @@ impl Switch {
         if let Some(change) = self.change_by(cause)
             && !matches!(bulk.action, BulkAction::Refuse)
         {
-            change.expect_entries(bulk.candidates.len());
+            change.before.reserve_exact(bulk.candidates.len());
         }
         self.change_batch(&mut bulk)?;
         *buffered = None;
@@ -183,22 +183,9 @@ impl Switch {
 
     /// Changes the next batch, if the messages of earlier batches have left.
     pub(super) fn continue_bulk(&mut self, tenant: TenantIndex, now: Instant) {
-        if self.may_continue_bulk(tenant) {
-            self.continue_bulk_anyway(tenant, now);
+        if !self.may_continue_bulk(tenant) {
+            return;
         }
-    }
-
-    /// Whether a tenant has a change whose next batch may follow.
-    pub(super) fn may_continue_bulk(&self, tenant: TenantIndex) -> bool {
-        self.has_bulk(tenant) && self.session.queues().of(tenant).changes() <= self.settings.batch
-    }
-
-    /// Whether a change of the tenant is applied in part.
-    pub(super) fn has_bulk(&self, tenant: TenantIndex) -> bool {
-        self.operations.has_bulk(tenant)
-    }
-
-    fn continue_bulk_anyway(&mut self, tenant: TenantIndex, now: Instant) {
         let Some(mut bulk) = self.operations.take_bulk(tenant) else { return };
         let Some(operation) = bulk.cause.operation else { return };
         bulk.cause.now = now;
@@ -206,7 +193,7 @@ impl Switch {
         let written = self.journal.gate();
         let changed = self.change_batch(&mut bulk);
         let examined = self.tenants[tenant].flows.meter().total().wrapping_sub(examined);
-        self.count_more_ahead(tenant, operation, examined, bulk.is_done());
+        self.count_ahead(tenant, operation, examined, bulk.is_done());
         self.charge_store(tenant, self.journal.gate() - written, now);
         match changed {
             Ok(()) if !bulk.is_done() => {
@@ -235,6 +222,12 @@ impl Switch {
             }
         }
         self.charge_work(tenant);
+    }
+
+    /// Whether a tenant has a change whose next batch may follow.
+    pub(super) fn may_continue_bulk(&self, tenant: TenantIndex) -> bool {
+        self.operations.has_bulk(tenant)
+            && self.session.queues().of(tenant).changes() <= self.settings.batch
     }
 
     /// A change is refused before a message was sent: the tenant may use the buffer id of the packet again.

@@ -21,6 +21,7 @@ use crate::time::Instant;
 use alloc::vec::Vec;
 use collections::{Asked, Collection, State, TooLarge};
 use compile::Reason;
+use openflow::v13::MultipartType;
 
 impl Switch {
     /// Answers a statistics request from the switch. `questions` are whole messages for it, back to back.
@@ -33,8 +34,10 @@ impl Switch {
         cost: u32,
     ) {
         let tenant = request.tenant;
-        let work = match type_ {
-            FLOW | AGGREGATE => self.tenants[tenant].flows.len() as u64,
+        let work = match MultipartType(type_) {
+            MultipartType::FLOW | MultipartType::AGGREGATE => {
+                self.tenants[tenant].flows.len() as u64
+            }
             _ => 1,
         };
         let waiter = Waiter { origin: request.origin(), request: request.body().to_vec(), work };
@@ -118,7 +121,7 @@ impl Switch {
     pub(super) fn finish_due(&mut self, now: Instant) {
         for at in 0..self.statistics.all.len() {
             let Collection { due, tenant, .. } = self.statistics.all[at];
-            let is_due = || due.is_none_or(|due| self.is_due(tenant, due, now));
+            let is_due = || due.is_none_or(|due| self.tenants[tenant].counts.is_due(due, now));
             if self.statistics.all[at].is_complete() && is_due() {
                 self.finish_collection(at, now);
             }
@@ -147,13 +150,10 @@ impl Switch {
         let mut left = Vec::new();
         for waiter in waiters {
             let tenant = waiter.origin.tenant;
-            if self.is_between(tenant) {
-                // The change ends in the tenant's turn, and the tenant's answers follow in this turn.
-                left.push(waiter);
-                continue;
-            }
-            if type_ == FLOW && self.statistics.is_answering(tenant) {
-                // One answer after the other, in the tenant's turns.
+            // A change ends in the tenant's turn, and the tenant's answers follow in this turn, one after the other.
+            let is_answering =
+                || type_ == MultipartType::FLOW.0 && self.statistics.is_answering(tenant);
+            if self.is_between(tenant) || is_answering() {
                 left.push(waiter);
                 continue;
             }
@@ -245,7 +245,3 @@ impl Switch {
         ages.max()
     }
 }
-
-/// Types of statistics, in both versions.
-const FLOW: u16 = 1;
-const AGGREGATE: u16 = 2;

@@ -91,7 +91,7 @@ impl Switch {
     ) -> Result<(), ErrorCode> {
         let queues = messages::queues(self.wire, body)?;
         // The error code has the same number in both versions.
-        let entry = self.acknowledge(xid, now).ok_or(code::BAD_REQUEST_BAD_TYPE)?;
+        let entry = self.session.acknowledge(xid, now).ok_or(code::BAD_REQUEST_BAD_TYPE)?;
         let origin = entry.origin.filter(|_| entry.awaits == Awaits::Reply);
         let origin = origin.ok_or(code::BAD_REQUEST_BAD_TYPE)?;
         self.session.take(xid);

@@ -1,11 +1,10 @@
 //! The compiler's input: the switch, the tenant, and the tenant's groups, meters and network here.
 
 use super::{Switch, Tenant};
-use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
 use alloc::vec::Vec;
 use compile::infra::{Infra, InfraTenant};
-use compile::{Context, GroupTable, InfraRule, Instances, Network, Refused, Slice, Space, Target};
+use compile::{Context, GroupTable, InfraRule, Instances, Network, Slice, Space, Target};
 use openflow::v13::PortNo;
 
 impl Switch {
@@ -38,16 +37,21 @@ impl Switch {
 
     /// A tenant on the switch.
     pub(crate) fn context(&self, tenant: TenantIndex) -> Context<'_> {
+        self.context_in(tenant, self.tenants[tenant].network.as_deref())
+    }
+
+    /// A tenant in a network that the tenant has or is about to have; without a network, in its slice.
+    pub(crate) fn context_in<'a>(
+        &'a self,
+        tenant: TenantIndex,
+        network: Option<&'a Network>,
+    ) -> Context<'a> {
         let state = &self.tenants[tenant];
-        let space = match state.network.as_deref() {
-            Some(network) => Space::Network(network),
-            None => Space::Slice(self.slice()),
-        };
         Context {
             target: self.target(),
             tenant,
             id: state.id,
-            space,
+            space: network.map_or_else(|| Space::Slice(self.slice()), Space::Network),
             experimenters: &state.terms.experimenters,
             queues: &state.terms.queues,
             groups: state,
@@ -55,30 +59,9 @@ impl Switch {
         }
     }
 
-    /// A tenant in a network that the tenant is about to have; without a network, in its slice.
-    pub(crate) fn context_in<'a>(
-        &'a self,
-        tenant: TenantIndex,
-        network: Option<&'a Network>,
-    ) -> Context<'a> {
-        let space = network.map_or(Space::Slice(self.slice()), Space::Network);
-        Context { space, ..self.context(tenant) }
-    }
-
     /// What the compiler needs of the physical network for slices.
     pub(crate) fn slice(&self) -> Slice<'_> {
         Slice { ownership: self.map.ownership(), ports: self.datapath.ports() }
-    }
-
-    /// The rules of an entry in a network that the tenant is about to have.
-    pub(crate) fn plan_in(
-        &self,
-        tenant: TenantIndex,
-        network: &Network,
-        flow: &Flow,
-    ) -> Result<Vec<Rule>, Refused> {
-        let match_ = flow.match_.to_match();
-        compile::entry::compile(&self.context_in(tenant, Some(network)), &flow.spec(&match_))
     }
 
     /// Weir's own rules that the policy needs now.

@@ -18,19 +18,20 @@
 pub(super) mod port_counts;
 
 use super::event::Counts;
+use super::traffic::port_traffic::PortTraffic;
 use super::{Event, Share, Switch};
 use crate::ids::TenantIndex;
 use crate::policy::TenantId;
 use crate::south::pending::Awaits;
-use crate::tally::{Count, cookies_of, counted};
+use crate::south::queue::Question;
+use crate::tally::{Count, counted};
 use crate::time::{Duration, Instant};
-use crate::v13::statistics::question;
 use compile::Network;
 use fabric::embedding::PortKind;
 use flowspace::Match;
 use openflow::List;
-use openflow::v13::{FlowStats, FlowStatsRequest};
-use port_counts::{Due, PortTotals};
+use openflow::v13::FlowStats;
+use port_counts::Due;
 
 /// How long an answer waits for the counters of other switches.
 const PATIENCE: Duration = Duration::from_nanos(250_000_000);
@@ -92,11 +93,6 @@ impl Switch {
         Due { answer: state.counts.asking.asked, until: now + PATIENCE }
     }
 
-    /// Whether all counters for an answer are known.
-    pub(super) fn is_due(&self, tenant: TenantIndex, due: Due, now: Instant) -> bool {
-        self.tenants[tenant].counts.is_due(due, now)
-    }
-
     /// When an answer is given without the counters that other switches have not reported.
     pub(super) fn patience(&self, tenant: TenantIndex, due: Due) -> Option<Instant> {
         let is_answered = self.tenants[tenant].counts.asking.answered >= due.answer;
@@ -104,7 +100,7 @@ impl Switch {
     }
 
     /// The known counters of a port whose physical port is not only the tenant's.
-    pub(crate) fn traffic(&self, tenant: TenantIndex, number: u32) -> PortTotals {
+    pub(crate) fn traffic(&self, tenant: TenantIndex, number: u32) -> PortTraffic {
         let state = &self.tenants[tenant];
         let kind =
             state.network.as_deref().and_then(|it| it.ports().get(&number)).map(|it| &it.kind);
@@ -114,7 +110,7 @@ impl Switch {
             Some(PortKind::Link { far, .. }) => state.counts.arrived(far),
             _ => None,
         };
-        PortTotals { received: is_known.then(received), sent }
+        PortTraffic { port: number, received: is_known.then(received), sent }
     }
 
     /// Asks the switch, unless a question is in flight. False if there is nothing to ask for.
@@ -122,18 +118,12 @@ impl Switch {
         if self.share_of_ports(tenant) == Share::Anybody {
             return false;
         }
-        let state = &mut self.tenants[tenant];
-        if !core::mem::replace(&mut state.counts.asking.is_open, true) {
-            state.counts.asking.asked += 1;
-            state.counts.asking.parts.clear();
-            let (cookie, cookie_mask) = cookies_of(state.id, self.settings.installation);
-            let filter = FlowStatsRequest {
-                table_id: 0,
-                cookie,
-                cookie_mask,
-                ..FlowStatsRequest::default()
-            };
-            self.ask_in_turn(tenant, question(filter), Awaits::Counts(tenant), now);
+        let asking = &mut self.tenants[tenant].counts.asking;
+        if asking.answered == asking.asked {
+            asking.asked += 1;
+            asking.parts.clear();
+            let question = Question { message: self.question_of_table_0(tenant), cost: 1 };
+            self.ask_in_turn(tenant, question, Awaits::Counts(tenant), now);
         }
         true
     }
@@ -172,7 +162,7 @@ impl Switch {
 
     fn question_over(&mut self, tenant: TenantIndex, now: Instant) {
         let asking = &mut self.tenants[tenant].counts.asking;
-        (asking.is_open, asking.answered) = (false, asking.asked);
+        asking.answered = asking.asked;
         self.finish_due(now);
     }
 
@@ -188,12 +178,6 @@ impl Switch {
         for to in askers {
             self.reports.push(Event::CountersReply { to, counts: counts.clone() });
         }
-    }
-
-    /// Follows a change of the tenant's network: the counters of a port's other end are forgotten with the port.
-    pub(super) fn keep_counts(&mut self, tenant: TenantIndex) {
-        let state = &mut self.tenants[tenant];
-        state.counts.keep(state.network.as_deref());
     }
 }
 

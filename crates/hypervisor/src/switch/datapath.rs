@@ -16,7 +16,6 @@ use crate::south::features::{Connected, Features};
 use crate::store::Kind;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
-use alloc::vec;
 use alloc::vec::Vec;
 use compile::{PhysicalPort, Target, Wire};
 use openflow::Encode;
@@ -72,68 +71,30 @@ enum Phase {
 /// The switch's reports of its tables: entries on the wire, without those that Weir leaves alone.
 #[derive(Debug, Default)]
 pub(super) struct Learned {
-    /// Rules with the mark of this installation, or of the installation that it takes over.
-    pub flows: Parts,
+    /// Rules with the mark of this installation, or of the installation that it takes over: those of each message. One
+    /// vector for all messages would be copied with each doubling of its size: this takes tens of milliseconds for tens
+    /// of megabytes, in which no other switch is served.
+    pub flows: Vec<Vec<u8>>,
     pub groups: Vec<u8>,
     pub meters: Vec<u8>,
+    /// The number of rules in `flows`.
+    pub rules: usize,
+    /// The number of groups and meters.
+    numbers: usize,
+    /// The bytes of `flows`, `groups` and `meters`.
+    bytes: usize,
     /// The number of rules without Weir's mark.
     pub foreign: usize,
     /// The numbers of rules of other installations.
     pub left: BTreeMap<Installation, usize>,
     /// The bytes of all reports.
     reported: usize,
-    /// The number of groups and meters.
-    numbers: usize,
-}
-
-/// Entries of a statistics reply in several vectors, each of whole entries. One vector for all entries would be copied
-/// with each doubling of its size: this takes tens of milliseconds for tens of megabytes, in which no other switch is
-/// served.
-#[derive(Debug, Default)]
-pub(super) struct Parts {
-    chunks: Vec<Vec<u8>>,
-    bytes: usize,
-    count: usize,
-}
-
-impl Parts {
-    /// The size of one vector, unless one message needs more.
-    const CHUNK: usize = 64 << 10;
-
-    /// Appends these entries of one message.
-    pub(super) fn push(&mut self, entries: &[u8], count: usize) {
-        self.count += count;
-        match self.chunks.last_mut() {
-            Some(last) if last.capacity() - last.len() >= entries.len() => {
-                last.extend_from_slice(entries);
-            }
-            _ => {
-                // Most switches have few entries.
-                let room = entries.len().max(self.bytes.min(Self::CHUNK));
-                let mut chunk = Vec::with_capacity(room);
-                chunk.extend_from_slice(entries);
-                self.chunks.push(chunk);
-            }
-        }
-        self.bytes += entries.len();
-    }
-
-    /// The entries, in the order in which the switch reported them.
-    pub(super) fn into_parts(self) -> vec::IntoIter<Vec<u8>> {
-        self.chunks.into_iter()
-    }
-
-    /// The number of entries.
-    pub(super) fn len(&self) -> usize {
-        self.count
-    }
 }
 
 impl Learned {
     /// Bytes of memory, until all reports are compared with the tables.
     fn size(&self) -> usize {
-        let bytes = self.flows.bytes + self.groups.len() + self.meters.len();
-        bytes + (self.flows.count + self.numbers) * EACH
+        self.bytes + (self.rules + self.numbers) * EACH
     }
 }
 
@@ -325,28 +286,31 @@ impl Datapath {
         rules: impl Iterator<Item = (u64, T)>,
         is_kept: impl Fn(Installation) -> bool,
     ) {
-        let (mut kept, mut count) = (Vec::new(), 0);
+        let mut kept = Vec::new();
         for (cookie, rule) in rules {
             match Installation::of(cookie) {
                 Some(it) if is_kept(it) => {
                     rule.write(&mut kept);
-                    count += 1;
+                    self.learned.rules += 1;
                 }
                 Some(it) => *self.learned.left.entry(it).or_default() += 1,
                 None => self.learned.foreign += 1,
             }
         }
-        if count > 0 {
-            self.learned.flows.push(&kept, count);
+        if !kept.is_empty() {
+            kept.shrink_to_fit();
+            self.learned.bytes += kept.len();
+            self.learned.flows.push(kept);
         }
     }
 
     /// The switch has reported this many groups, or meters.
     pub(crate) fn learn_numbers(&mut self, kind: Kind, entries: &[u8], count: usize) {
-        let Learned { groups, meters, numbers, .. } = &mut self.learned;
+        let Learned { groups, meters, numbers, bytes, .. } = &mut self.learned;
         let learned = if kind == Kind::Group { groups } else { meters };
         learned.extend_from_slice(entries);
         *numbers += count;
+        *bytes += entries.len();
     }
 
     /// Reports of the switch take memory that other switches share, beyond `own` bytes.

@@ -74,7 +74,18 @@ impl Switch {
         };
         let is_table = matches!(form, Form::Tables { .. });
         let is_selected = !is_table && self.selects_entries(tenant);
-        Ok(EntryAnswer::new(waiter, collection, form, wanted, is_selected))
+        Ok(EntryAnswer {
+            waiter,
+            collection,
+            form,
+            wanted,
+            is_selected,
+            read: 0,
+            rules: Default::default(),
+            reported: Vec::new(),
+            sums: Default::default(),
+            entries: None,
+        })
     }
 
     /// Whether Weir has to look at many entries for an answer, or to read many rules of the switch's answers, which

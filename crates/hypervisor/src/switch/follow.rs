@@ -15,7 +15,7 @@
 use super::map::{Stale, StaleGroups};
 use super::{Cause, Event, Switch};
 use crate::flows::Flow;
-use crate::ids::TenantIndex;
+use crate::ids::{ControllerIndex, TenantIndex};
 use crate::north::Asynchronous;
 use crate::policy::Policy;
 use crate::port_desc::{PORT_MODIFY, changed_ports, write_port_status};
@@ -89,34 +89,24 @@ impl Switch {
     }
 
     fn follow_policy(&mut self, policy: Arc<Policy>, now: Instant) {
-        let each = |switch: &Switch| switch.tenants.indices();
-        let seen_before: Vec<Seen> = each(self).map(|tenant| self.seen_ports(tenant)).collect();
-        let datapaths_before: Vec<u64> =
-            each(self).map(|tenant| self.datapath_of(tenant)).collect();
-        let served_before = self.served();
+        let seen = |at| (self.is_served(at), self.datapath_of(at), self.seen_ports(at));
+        let before: Vec<(bool, u64, Seen)> = self.tenants.indices().map(seen).collect();
         self.adopt(policy);
         self.ask_description(now);
-        let served = self.served();
         self.resync(now);
-        for (at, served) in served.iter().enumerate() {
-            let tenant = TenantIndex(at as u32);
+        for tenant in self.tenants.indices() {
             let id = self.tenants[tenant].id;
-            let was = served_before.get(at).copied().unwrap_or(false);
-            match (was, *served) {
-                (false, true) => self.reports.push(Event::Serve(id)),
-                (true, false) => self.reports.push(Event::Withdraw(id)),
-                (true, true) if datapaths_before.get(at) != Some(&self.datapath_of(tenant)) => {
+            let is_served = self.is_served(tenant);
+            match before.get(tenant.0 as usize) {
+                Some((true, ..)) if !is_served => self.reports.push(Event::Withdraw(id)),
+                Some((true, datapath, _)) if *datapath != self.datapath_of(tenant) => {
                     // The switch has another datapath id for the tenant's controllers.
                     self.reports.push(Event::Withdraw(id));
                     self.reports.push(Event::Serve(id));
                 }
-                (true, true) => {
-                    seen_before
-                        .get(at)
-                        .into_iter()
-                        .for_each(|it| self.report_new_ports(tenant, it));
-                }
-                (false, false) => {}
+                Some((true, _, seen)) => self.report_new_ports(tenant, seen),
+                _ if is_served => self.reports.push(Event::Serve(id)),
+                _ => {}
             }
         }
     }
@@ -126,7 +116,7 @@ impl Switch {
         let own = self.own_changes().into_iter();
         let groups = self.all_groups();
         self.map.set_stale(Stale::new(own, groups, self.all_entries()));
-        self.compile_stale(self.settings.batch, now);
+        self.compile_stale(now);
     }
 
     /// The groups and meters of all tenants, which are to be compiled again.
@@ -137,17 +127,17 @@ impl Switch {
 
     /// The next batch of Weir's own rules, groups and entries follows.
     pub(super) fn continue_following(&mut self, now: Instant) {
-        self.compile_stale(self.settings.batch, now);
+        self.compile_stale(now);
         self.follow(now);
     }
 
-    /// Changes at most `most` of Weir's own rules, then compiles groups and entries again: at most `most` in all, and
-    /// fewer if that changes many rules.
-    fn compile_stale(&mut self, mut most: usize, now: Instant) {
+    /// Changes Weir's own rules, then compiles groups and entries again: at most a batch in all, and fewer if that changes
+    /// many rules.
+    fn compile_stale(&mut self, now: Instant) {
         let Some(mut stale) = self.map.take_stale() else { return };
-        let before = most;
+        let mut most = self.settings.batch;
         self.own_rules_follow(stale.own_mut(), &mut most, now);
-        let mut changed = before - most;
+        let mut changed = self.settings.batch - most;
         self.groups_follow(stale.groups_mut(), &mut most, now);
         let (mut tenant, mut keys) = (TenantIndex(0), Vec::new());
         for _ in 0..most {
@@ -215,9 +205,9 @@ impl Switch {
         }
     }
 
-    /// The tenants that have a part of the switch.
-    pub(super) fn served(&self) -> Vec<bool> {
-        self.tenants.indices().map(|tenant| self.is_served(tenant)).collect()
+    /// A tenant's weight on the switch. A tenant that has no part of the switch has the weight 0.
+    pub(super) fn weight(&self, tenant: TenantIndex) -> u32 {
+        if self.is_served(tenant) { self.tenants[tenant].terms.weight } else { 0 }
     }
 
     /// Whether a tenant has a part of the switch.
@@ -250,14 +240,21 @@ impl Switch {
         };
         for (reason, wire) in changed_ports(&before, &after) {
             if is_network || reason != PORT_MODIFY {
-                self.report_port(tenant, wire, reason);
+                self.report_port(tenant, None, wire, reason);
             }
         }
     }
 
-    pub(crate) fn report_port(&mut self, tenant: TenantIndex, wire: &[u8], reason: u8) {
+    /// Sends a PORT_STATUS to a tenant's controllers, except to the controller `doer`.
+    pub(crate) fn report_port(
+        &mut self,
+        tenant: TenantIndex,
+        doer: Option<ControllerIndex>,
+        wire: &[u8],
+        reason: u8,
+    ) {
         let version = self.version();
-        self.notify(tenant, Asynchronous::PortStatus(reason), |out| {
+        self.notify_others(tenant, doer, Asynchronous::PortStatus(reason), |out| {
             write_port_status(version, reason, wire, out)
         });
     }

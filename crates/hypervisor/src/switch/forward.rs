@@ -7,7 +7,7 @@ use crate::ids::TenantIndex;
 use crate::policy::TenantId;
 use crate::refusals::Verdict;
 use crate::semantics::UNANSWERED;
-use crate::south::pending::{Awaits, Entry};
+use crate::south::pending::Awaits;
 use crate::south::queue::{Class, Item};
 use crate::south::session::{Part, Ran, Submitted};
 use crate::time::Instant;
@@ -133,11 +133,6 @@ impl Switch {
         })
     }
 
-    /// The switch has answered the message with this xid. Returns the message's entry, which stays until it is taken.
-    pub(crate) fn acknowledge(&mut self, xid: u32, now: Instant) -> Option<Entry> {
-        self.session.acknowledge(xid, now)
-    }
-
     /// A request of a tenant is done.
     pub(crate) fn answered(&mut self, tenant: TenantIndex) {
         let state = &mut self.tenants[tenant];
@@ -172,7 +167,7 @@ impl Switch {
         let mut is_silent = false;
         for xid in late {
             self.reports.counters_mut().unanswered += 1;
-            let Some(entry) = self.acknowledge(xid, now) else { continue };
+            let Some(entry) = self.session.acknowledge(xid, now) else { continue };
             self.session.take(xid);
             is_silent |= entry.awaits == Awaits::OwnBarrier;
             if entry.awaits == Awaits::OwnBarrier {

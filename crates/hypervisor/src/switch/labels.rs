@@ -35,7 +35,7 @@ impl Switch {
         match form {
             Some(form) if form == label_form => {
                 let wire = self.with_label(tenant, port, known.description.clone());
-                self.report_port(tenant, &wire, PORT_MODIFY);
+                self.report_port(tenant, None, &wire, PORT_MODIFY);
             }
             Some(LabelForm::Experimenter) => {
                 // A controller that does not want PORT_STATUS gets no labels.

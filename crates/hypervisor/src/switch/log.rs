@@ -180,9 +180,8 @@ impl Switch {
 
     /// A barrier is done, and so are all earlier messages.
     pub(crate) fn barrier_reply(&mut self, xid: u32, now: Instant) -> Result<(), ErrorCode> {
-        let Some(entry) = self.acknowledge(xid, now) else {
-            return Err(openflow::error::v13::BAD_REQUEST_BAD_TYPE);
-        };
+        let unasked = openflow::error::v13::BAD_REQUEST_BAD_TYPE;
+        let entry = self.session.acknowledge(xid, now).ok_or(unasked)?;
         self.session.take(xid);
         self.barrier_shows(xid, &entry, Ok(()), now);
         Ok(())

@@ -79,8 +79,8 @@ pub(crate) struct LoggedChange {
     changed: HashSet<u32>,
     /// The changed groups and meters as they were before (1.3).
     pub(super) numbers_before: Vec<NumberBefore>,
-    /// The numbers of the added entries, and how many of these numbers the replay has used.
-    numbers: (Vec<u32>, usize),
+    /// The number of the added entry. When the request is applied again, the entry gets the same number.
+    pub(super) number: Option<u32>,
     /// The egress groups that groups of the change need (1.3).
     pub(super) needs: Vec<u32>,
     /// The added entry, whose time begins with the change.
@@ -107,7 +107,7 @@ impl LoggedChange {
             before: Vec::new(),
             changed: HashSet::new(),
             numbers_before: Vec::new(),
-            numbers: (Vec::new(), 0),
+            number: None,
             needs: Vec::new(),
             begins: None,
             counts_since: None,
@@ -131,11 +131,6 @@ impl LoggedChange {
         matches!(self.outcome, Outcome::Applied)
     }
 
-    /// Makes room for this many changed entries.
-    pub(super) fn expect_entries(&mut self, entries: usize) {
-        self.before.reserve_exact(entries);
-    }
-
     /// Notes an entry as it was before the change.
     pub(super) fn remember(&mut self, number: u32, before: Option<Flow>) {
         // A request touches an entry once, or twice in a row.
@@ -154,28 +149,11 @@ impl LoggedChange {
         }
     }
 
-    pub(super) fn remember_numbers(&mut self, before: Vec<NumberBefore>) {
-        self.numbers_before.extend(before);
-    }
-
     /// Takes the entries and groups as they were before the change, to restore them before a replay.
     pub(super) fn take_back(&mut self) -> (Vec<(u32, Option<Flow>)>, Vec<NumberBefore>) {
         self.changed.clear();
-        self.numbers.1 = 0;
         self.needs.clear();
         (core::mem::take(&mut self.before), core::mem::take(&mut self.numbers_before))
-    }
-
-    /// The next number of the entries that the change added when it was applied before.
-    pub(super) fn next_number(&mut self) -> Option<u32> {
-        let number = self.numbers.0.get(self.numbers.1).copied()?;
-        self.numbers.1 += 1;
-        Some(number)
-    }
-
-    pub(super) fn add_number(&mut self, number: u32) {
-        self.numbers.0.push(number);
-        self.numbers.1 = self.numbers.0.len();
     }
 
     /// Bytes that the change holds, without its messages.

@@ -26,23 +26,6 @@ const FEW: usize = 8;
 pub(super) type ByMatch<'a> = HashMap<u32, HashMap<&'a [u8], &'a Rule>>;
 
 impl Switch {
-    /// Compares these rules. A rule may be named more than once.
-    pub(super) fn difference(
-        &self,
-        tenant: TenantIndex,
-        keys: impl IntoIterator<Item = RuleKey>,
-    ) -> Difference {
-        let (mut seen, mut rules) = (HashSet::new(), HashMap::new());
-        let mut difference = Difference::default();
-        for key in keys {
-            if !seen.contains(&key) {
-                self.compare(tenant, &key, &mut rules, &mut difference);
-                seen.insert(key);
-            }
-        }
-        difference
-    }
-
     /// Compares a rule. `rules` keeps the rules of long entries, for other rules of the same entries. Returns the
     /// amount of work, in comparisons of one rule.
     pub(super) fn compare<'a>(
@@ -90,15 +73,34 @@ impl Switch {
         compared
     }
 
-    /// Repairs these rules on the switch. Returns whether any rule differed from the tables.
+    /// Repairs these rules on the switch. A rule may be named more than once. The messages belong to the operation of
+    /// `cause`, if there is one. Else each entry has an operation of Weir's own: if the switch refuses a rule of the
+    /// entry, the entry is lost.
     pub(crate) fn mend(&mut self, cause: &Cause, keys: impl IntoIterator<Item = RuleKey>) {
         if self.is_replay() {
             self.note_dirty_rules(cause.tenant, keys);
             return;
         }
-        let difference = self.difference(cause.tenant, keys);
-        self.submit_deletions(cause, &difference);
-        self.submit_additions(cause, &difference);
+        let (mut seen, mut rules) = (HashSet::new(), HashMap::new());
+        let mut difference = Difference::default();
+        for key in keys {
+            if !seen.contains(&key) {
+                self.compare(cause.tenant, &key, &mut rules, &mut difference);
+                seen.insert(key);
+            }
+        }
+        drop(rules);
+        let (deletions, additions) = difference.into_parts();
+        for (key, owner) in deletions {
+            self.submit_deletion(cause, key, owner);
+        }
+        for (number, rules) in additions {
+            let cause = match cause.operation {
+                Some(_) => *cause,
+                None => self.begin_repair(cause, Object::Entry(number)),
+            };
+            self.submit_rules_of(&cause, number, &rules);
+        }
     }
 
     pub(super) fn submit_rules_of(&mut self, cause: &Cause, number: u32, rules: &[Addition]) {
@@ -106,24 +108,6 @@ impl Switch {
         let Some(flow) = flow.map(|flow| flow.without_rules()) else { return };
         for (rule, change) in rules {
             self.submit_rule(cause, number, &flow, rule, *change, NO_BUFFER);
-        }
-    }
-
-    pub(super) fn submit_deletions(&mut self, cause: &Cause, difference: &Difference) {
-        for (key, owner) in difference.deletions() {
-            self.submit_deletion(cause, key.clone(), *owner);
-        }
-    }
-
-    /// The messages belong to the operation of `cause`, if there is one. Else each entry has an operation of Weir's
-    /// own: if the switch refuses a rule of the entry, the entry is lost.
-    pub(super) fn submit_additions(&mut self, cause: &Cause, difference: &Difference) {
-        for (number, rules) in difference.additions() {
-            let cause = match cause.operation {
-                Some(_) => *cause,
-                None => self.begin_repair(cause, Object::Entry(*number)),
-            };
-            self.submit_rules_of(&cause, *number, rules);
         }
     }
 

@@ -100,7 +100,7 @@ impl Switch {
 
     /// The switch has refused a message.
     pub(crate) fn switch_error(&mut self, xid: u32, error: &Error<'_>, now: Instant) {
-        let Some(entry) = self.acknowledge(xid, now) else {
+        let Some(entry) = self.session.acknowledge(xid, now) else {
             self.reports.counters_mut().unexpected += 1;
             return;
         };
@@ -165,7 +165,8 @@ impl Switch {
         now: Instant,
     ) -> Result<(), ErrorCode> {
         let unasked = openflow::error::v13::BAD_REQUEST_BAD_EXPERIMENTER;
-        let origin = self.acknowledge(xid, now).and_then(|entry| entry.origin).ok_or(unasked)?;
+        let origin =
+            self.session.acknowledge(xid, now).and_then(|entry| entry.origin).ok_or(unasked)?;
         let mut message = frame.to_vec();
         frame::set_xid(&mut message, origin.xid);
         self.answer(origin.controller, &message);

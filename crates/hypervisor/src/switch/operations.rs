@@ -2,7 +2,6 @@
 
 use super::bulk::change::BulkChange;
 use super::logged::LoggedChange;
-use super::map::OwnChange;
 use super::replay::findings::Object;
 use crate::ids::TenantIndex;
 use crate::south::installed::Effect;
@@ -164,20 +163,19 @@ impl Operations {
     }
 }
 
-/// A rule of Weir's own that is in flight to the switch.
+/// An added rule of Weir's own that is in flight to the switch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tried {
     pub(super) table: u8,
     pub(super) match_: Match,
     pub(super) priority: u16,
-    pub(super) change: OwnChange,
     /// Whether the switch has refused the rule before.
     pub(super) again: bool,
 }
 
 impl Tried {
-    pub(super) fn new(own: &InfraRule, change: OwnChange) -> Tried {
+    pub(super) fn new(own: &InfraRule) -> Tried {
         let InfraRule { table, match_, priority, .. } = *own;
-        Tried { table, match_, priority, change, again: false }
+        Tried { table, match_, priority, again: false }
     }
 }

@@ -66,41 +66,40 @@ impl Switch {
         changes
     }
 
-    /// Sends the next changes of Weir's own rules, as many as are left for this turn.
+    /// Sends the next changes of Weir's own rules, as many as are left for this turn. Returns whether all are sent.
     pub(super) fn own_rules_follow(
         &mut self,
         changes: &mut OwnChanges,
         left: &mut usize,
         now: Instant,
-    ) {
-        for (own, change) in changes.by_ref().take(*left) {
-            self.send_own_entry(&own, change, now);
-            *left -= 1;
-        }
+    ) -> bool {
+        self.each(changes, left, |switch, (own, change)| switch.send_own_entry(&own, change, now))
     }
 
     fn send_own_entry(&mut self, own: &InfraRule, change: OwnChange, now: Instant) {
-        let mut message = Vec::new();
-        if !self.write_own(own, change, &mut message) {
+        let Some(message) = self.write_own(own, change) else {
             // The version cannot express this rule, so the rule would match no packet here; `weir check` reports it.
             self.reports.counters_mut().unexpected += 1;
-        } else if change == OwnChange::Remove || self.tenants.is_empty() {
+            return;
+        };
+        if change == OwnChange::Remove || self.tenants.is_empty() {
             self.send_own(Awaits::Nothing, &message, now);
         } else {
             // Any tenant will do for the operation.
             let cause = Cause::own(TenantIndex(0), now);
-            self.submit_own(&cause, Tried::new(own, change), &message);
+            self.submit_own(&cause, Tried::new(own), &message);
         }
     }
 
-    /// Appends the message that adds or removes a rule. False if the version cannot express the rule.
-    pub(super) fn write_own(&self, own: &InfraRule, change: OwnChange, out: &mut Vec<u8>) -> bool {
+    /// The message that adds or removes a rule. `None` if the version cannot express the rule.
+    pub(super) fn write_own(&self, own: &InfraRule, change: OwnChange) -> Option<Vec<u8>> {
         let cookie = cookie_of(own).to_wire(self.settings.installation);
         let change = match change {
             OwnChange::Add => Change::Add,
             OwnChange::Remove => Change::Delete,
         };
-        messages::write_infra(self.wire, own, cookie, change, out)
+        let mut message = Vec::new();
+        messages::write_infra(self.wire, own, cookie, change, &mut message).then_some(message)
     }
 }
 

@@ -2,6 +2,8 @@
 //! link probe.
 
 use super::{Request, Switch};
+use crate::buffers::Buffered;
+use crate::ids::TenantIndex;
 use crate::lldp;
 use crate::south::pending::Awaits;
 use crate::south::queue::Class;
@@ -11,46 +13,60 @@ use alloc::vec::Vec;
 use compile::packet::{self, Sent};
 use compile::slice::{self, Packets};
 use compile::{Actions, Context, Reason, Refused, Slice, Space};
-use flowspace::{Field, port_to_v10};
+use flowspace::{Field, Key, port_to_v10};
 use openflow::error::v13 as code;
 use openflow::v10::PortNo;
 use openflow::{NO_BUFFER, frame};
 
-/// A PACKET_OUT of a tenant, after its packet was found.
-pub(crate) struct PacketOut<'a> {
-    packet: Sent<'a>,
-    /// The tenant's buffer id, and the switch's, or `NO_BUFFER`.
-    buffer_id: u32,
-    physical: u32,
-    actions: Actions<'a>,
-    data: &'a [u8],
-}
-
-impl<'a> PacketOut<'a> {
-    /// A packet with the tenant's buffer id and the switch's, or `NO_BUFFER` for both.
-    pub(crate) fn new(
-        packet: Sent<'a>,
-        buffer_id: u32,
-        physical: u32,
-        actions: Actions<'a>,
-        data: &'a [u8],
-    ) -> Self {
-        Self { packet, buffer_id, physical, actions, data }
-    }
+/// The packet of a PACKET_OUT.
+pub(crate) struct Found {
+    pub key: Key,
+    pub in_port: Option<u32>,
+    /// The switch's buffer id, or `NO_BUFFER`.
+    pub physical: u32,
 }
 
 impl Switch {
+    /// Finds the packet of a PACKET_OUT by the tenant's buffer id. The packet of a message without a buffer id is in
+    /// the message; then `in_port` checks the message, and gives the ingress port. `port` is the port in the message.
+    pub(crate) fn find_packet(
+        &self,
+        tenant: TenantIndex,
+        buffer_id: u32,
+        port: u32,
+        data: &[u8],
+        in_port: impl FnOnce() -> Result<Option<u32>, Refused>,
+    ) -> Result<Found, Refused> {
+        let state = &self.tenants[tenant];
+        if buffer_id != NO_BUFFER {
+            let buffered = state.packets.buffers().peek(buffer_id);
+            // The error codes here have the same numbers in both versions.
+            let Buffered { key, physical, .. } =
+                *buffered.ok_or(code::BAD_REQUEST_BUFFER_UNKNOWN)?;
+            // Weir knows the ingress port of a buffered packet, whatever the tenant says.
+            return Ok(Found { key, in_port: Some(key.get(Field::InPort) as u32), physical });
+        }
+        let in_port = in_port()?;
+        if Switch::passes_probe_on(state.network.is_some(), data) {
+            return Err(Reason::WeirsProbe.with(code::BAD_REQUEST_EPERM));
+        }
+        Ok(Found { key: Key::extract(port, data), in_port, physical: NO_BUFFER })
+    }
+
     /// Sends the switch a PACKET_OUT of a tenant. The buffer id cannot be used again.
     pub(crate) fn send_packet_out(
         &mut self,
         request: &Request<'_>,
-        sent: &PacketOut<'_>,
+        found: &Found,
+        buffer_id: u32,
+        actions: Actions<'_>,
+        data: &[u8],
     ) -> Result<(), Refused> {
         let mut message = self.scratch.take_message();
-        let built = self.build_packet_out(request, sent, &mut message);
+        let built = self.build_packet_out(request, found, actions, data, &mut message);
         if built.is_ok() {
-            if sent.physical != NO_BUFFER {
-                self.tenants.take_buffered(request.tenant, sent.buffer_id);
+            if found.physical != NO_BUFFER {
+                self.tenants.take_buffered(request.tenant, buffer_id);
             }
             self.forward_request(request, Awaits::Nothing, Class::PacketOut, &message);
         }
@@ -61,11 +77,13 @@ impl Switch {
     fn build_packet_out(
         &self,
         request: &Request<'_>,
-        sent: &PacketOut<'_>,
+        &Found { ref key, in_port, physical }: &Found,
+        actions: Actions<'_>,
+        data: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), Refused> {
         let cx = self.context(request.tenant);
-        let &PacketOut { ref packet, physical, actions, data, .. } = sent;
+        let packet = &Sent { key, in_port, is_buffered: physical != NO_BUFFER };
         // The header and the fixed part of the request; then the actions, then the packet.
         let (fixed, length_at) = match actions {
             Actions::V10(_) => (16, 14),

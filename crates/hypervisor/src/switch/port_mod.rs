@@ -23,12 +23,11 @@ use crate::flows::shared::collide;
 use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
 use crate::messages;
-use crate::north::controllers::Asynchronous;
-use crate::port_desc::{PORT_MODIFY, PortChange, write_port_status};
+use crate::port_desc::{PORT_MODIFY, PortChange};
 use crate::store::{Kind, StoreKey, StoreOp};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use compile::{InfraRule, Network, Reason, Refused, RuleKey, infra};
+use compile::{InfraRule, Network, Reason, Refused, RuleKey, entry, infra};
 use flowspace::Field;
 use hashbrown::{HashMap, HashSet};
 use openflow::v10::{self, PortConfig, Wildcards};
@@ -65,9 +64,9 @@ impl Switch {
         // since it asks on behalf of other controllers.
         let doer = (!member.shared_with).then_some(request.controller);
         let after = Arc::new(state.ports.network_with(member, number, config));
-        let refused = |_| Reason::PortInUse.with(codes.not_permitted);
-        let planned = self.planned(tenant, &network, &after, number).map_err(refused)?;
-        let groups = self.changed_groups(tenant, &network, &after).map_err(refused)?;
+        let refused = Reason::PortInUse.with(codes.not_permitted);
+        let planned = self.planned(tenant, &network, &after, number).ok_or(refused)?;
+        let groups = self.changed_groups(tenant, &network, &after).map_err(|_| refused)?;
 
         let key = StoreKey::new(state.id, Kind::Port, number);
         self.journal.push(match config.is_empty() {
@@ -88,12 +87,8 @@ impl Switch {
         // own barrier, wait until the store has the change, and the tenant cannot change ports faster than the store
         // works.
         self.submit_barrier(cause.tenant, None, self.journal.gate(), cause.now);
-        let version = self.version();
         if let Some(wire) = messages::port_of(self.wire, &after, number) {
-            let kind = Asynchronous::PortStatus(PORT_MODIFY);
-            self.notify_others(tenant, doer, kind, |out| {
-                write_port_status(version, PORT_MODIFY, &wire, out)
-            });
+            self.report_port(tenant, doer, &wire, PORT_MODIFY);
         }
         Ok(())
     }
@@ -119,14 +114,14 @@ impl Switch {
         }
     }
 
-    /// The entries that get other rules.
+    /// The entries that get other rules. `None` if such an entry cannot be installed.
     fn planned(
         &self,
         tenant: TenantIndex,
         before: &Network,
         after: &Network,
         number: u32,
-    ) -> Result<HashMap<u32, Vec<Rule>>, Refused> {
+    ) -> Option<HashMap<u32, Vec<Rule>>> {
         let flows = &self.tenants[tenant].flows;
         let leaving = PortConfig::PORT_DOWN | PortConfig::NO_FWD | PortConfig::NO_FLOOD;
         let changed = PortConfig(before.config(number).0 ^ after.config(number).0);
@@ -139,16 +134,14 @@ impl Switch {
             let is_by_ingress = !self.target().has_metadata();
             let comes = is_changed && is_by_ingress && depends_on_ingress(flow, number);
             if sends || comes {
-                let rules = self.plan_in(tenant, after, flow)?;
+                let (cx, match_) = (self.context_in(tenant, Some(after)), flow.match_.to_match());
+                let rules = entry::compile(&cx, &flow.spec(&match_)).ok()?;
                 if rules != flow.rules {
                     planned.insert(at, rules);
                 }
             }
         }
-        match collide(flows, &planned) {
-            true => Err(Reason::PortInUse.with(self.codes().port_mod.not_permitted)),
-            false => Ok(planned),
-        }
+        (!collide(flows, &planned)).then_some(planned)
     }
 
     /// Weir's own rules for packets that enter or leave by the port follow.
@@ -174,12 +167,10 @@ impl Switch {
     }
 
     fn submit_own_entry(&mut self, cause: &Cause, own: &InfraRule, change: OwnChange) {
-        let mut message = Vec::new();
-        if self.write_own(own, change, &mut message) {
-            match change {
-                OwnChange::Remove => self.submit_change(cause, &message),
-                _ => self.submit_own(cause, Tried::new(own, change), &message),
-            }
+        let Some(message) = self.write_own(own, change) else { return };
+        match change {
+            OwnChange::Remove => self.submit_change(cause, &message),
+            OwnChange::Add => self.submit_own(cause, Tried::new(own), &message),
         }
     }
 

@@ -96,7 +96,7 @@ impl Switch {
 
     /// Whether a tenant's tables are between two states. No request of the tenant may see them then.
     pub(super) fn is_between(&self, tenant: TenantIndex) -> bool {
-        self.has_bulk(tenant) || self.is_interrupted(tenant) || self.is_replaying(tenant)
+        self.operations.has_bulk(tenant) || self.is_interrupted(tenant) || self.is_replaying(tenant)
     }
 
     pub(super) fn has_barrier(&self, controller: ControllerIndex) -> bool {
@@ -180,13 +180,9 @@ impl Switch {
         if is_gone && !self.changes_something(header) {
             return;
         }
-        if self.has_to_wait(tenant, it.controller, header) {
-            self.put_off(tenant, it);
-            return;
-        }
         let Postponed { controller, ref frame } = it;
         let request = Request { tenant, controller, header, frame, now };
-        if self.waits_for_members(&request) {
+        if self.has_to_wait(tenant, controller, header) || self.waits_for_members(&request) {
             self.put_off(tenant, it);
             return;
         }

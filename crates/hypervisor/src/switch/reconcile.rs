@@ -40,12 +40,11 @@ impl Switch {
         let learned = self.datapath.take_learned();
         let (is_to_adopt, left_cookies) = (self.is_to_adopt(), self.left_cookies());
         let restored = self.begin_to_restore(&learned.groups, &learned.meters);
-        let rules = learned.flows.len();
         let reconciliation = Reconciliation {
             step: Some(Step::GroupsAndMeters(self.all_groups(), restored)),
-            held: Vec::with_capacity(rules),
-            seen: HashSet::with_capacity(rules),
-            parts: learned.flows.into_parts(),
+            held: Vec::with_capacity(learned.rules),
+            seen: HashSet::with_capacity(learned.rules),
+            parts: learned.flows.into_iter(),
             is_to_adopt,
             left_cookies,
             foreign: learned.foreign,
@@ -89,69 +88,44 @@ impl Switch {
     fn reconcile_step(
         &mut self,
         it: &mut Reconciliation,
-        step: Step,
+        mut step: Step,
         left: &mut usize,
         now: Instant,
     ) -> Option<Step> {
-        match step {
-            Step::GroupsAndMeters(mut numbers, restored) => {
-                self.groups_follow(&mut numbers, left, now);
-                Some(if *left > 0 {
-                    Step::Restore(restored)
-                } else {
-                    Step::GroupsAndMeters(numbers, restored)
-                })
+        let is_done = match &mut step {
+            Step::GroupsAndMeters(numbers, _) => {
+                self.groups_follow(numbers, left, now);
+                *left > 0
             }
-            Step::Restore(mut restored) => {
-                let restore = |switch: &mut Switch, (key, bytes): (_, Vec<u8>)| {
-                    switch.restore_entry_of_store(key, &bytes, now);
-                };
-                match self.each(&mut restored, left, restore) {
-                    true => Some(Step::Read),
-                    false => Some(Step::Restore(restored)),
-                }
-            }
+            Step::Restore(restored) => self.each(restored, left, |switch, (key, bytes)| {
+                switch.restore_entry_of_store(key, &bytes, now);
+            }),
             Step::Read => {
-                if let Some(part) = it.parts.next() {
-                    let held = messages::reported_rules(self.wire, &part);
+                let part = it.parts.next();
+                if let Some(part) = &part {
+                    let held = messages::reported_rules(self.wire, part);
                     *left = left.saturating_sub(held.len());
                     it.held.extend(held);
-                    return Some(Step::Read);
                 }
-                if it.is_to_adopt {
-                    it.left_cookies = self.adopt_rules(&it.held, now);
-                }
-                self.reserve_numbers(&it.left_cookies);
-                Some(Step::KeepOwners(0))
+                part.is_none()
             }
             Step::KeepOwners(at) => {
-                let held = it.held.get(at..).unwrap_or_default();
+                let held = it.held.get(*at..).unwrap_or_default();
                 for entry in held.iter().take(*left) {
                     self.keep_owner(entry, now);
                 }
                 let done = held.len().min(*left);
                 *left -= done;
-                if at + done < it.held.len() {
-                    return Some(Step::KeepOwners(at + done));
-                }
-                Some(Step::Learn(core::mem::take(&mut it.held).into_iter()))
+                *at += done;
+                *at >= it.held.len()
             }
-            Step::Learn(mut held) => {
-                let learn = |switch: &mut Switch, entry| switch.learn_held(it, entry, now);
-                match self.each(&mut held, left, learn) {
-                    true => Some(Step::FindMissing(self.all_entries().into_iter())),
-                    false => Some(Step::Learn(held)),
-                }
+            Step::Learn(held) => {
+                self.each(held, left, |switch, entry| switch.learn_held(it, entry, now))
             }
-            Step::FindMissing(mut entries) => {
-                let find = |switch: &mut Switch, entry| switch.find_missing(it, entry);
-                if !self.each(&mut entries, left, find) {
-                    return Some(Step::FindMissing(entries));
-                }
-                let keys = core::mem::take(&mut it.keys);
-                Some(Step::Compare(keys.into_iter(), HashSet::new()))
+            Step::FindMissing(entries) => {
+                self.each(entries, left, |switch, entry| switch.find_missing(it, entry))
             }
-            Step::Compare(mut keys, mut compared) => {
+            Step::Compare(keys, compared) => {
                 let mut rules = HashMap::new();
                 while *left > 0
                     && let Some((tenant, key)) = keys.next()
@@ -164,31 +138,15 @@ impl Switch {
                     let cost = self.compare(tenant, &key, &mut rules, difference);
                     *left = left.saturating_sub(cost - 1);
                 }
-                match keys.len() > 0 {
-                    true => Some(Step::Compare(keys, compared)),
-                    false => Some(Step::Delete(next_to_delete(it).into_iter())),
-                }
+                keys.len() == 0
             }
-            Step::Delete(mut deletions) => {
-                let delete = |switch: &mut Switch, (tenant, (key, owner)): (_, Deletion)| {
+            Step::Delete(deletions) => {
+                self.each(deletions, left, |switch, (tenant, (key, owner))| {
                     switch.submit_deletion(&Cause::own(tenant, now), key, owner);
-                };
-                if !self.each(&mut deletions, left, delete) {
-                    return Some(Step::Delete(deletions));
-                }
-                let (changes, (kept, installed, removed)) =
-                    self.reconcile_own(core::mem::take(&mut it.own));
-                it.count(kept, installed, removed);
-                Some(Step::Own(changes))
+                })
             }
-            Step::Own(mut changes) => {
-                self.own_rules_follow(&mut changes, left, now);
-                if changes.len() > 0 {
-                    return Some(Step::Own(changes));
-                }
-                Some(Step::Add(core::mem::take(&mut it.additions).into_iter()))
-            }
-            Step::Add(mut additions) => {
+            Step::Own(changes) => self.own_rules_follow(changes, left, now),
+            Step::Add(additions) => {
                 while *left > 0
                     && let Some((tenant, number, rules)) = additions.next()
                 {
@@ -196,9 +154,37 @@ impl Switch {
                     self.submit_rules_of(&cause, number, &rules);
                     *left = left.saturating_sub(rules.len());
                 }
-                (additions.len() > 0).then_some(Step::Add(additions))
+                additions.len() == 0
             }
+        };
+        if !is_done {
+            return Some(step);
         }
+        Some(match step {
+            Step::GroupsAndMeters(_, restored) => Step::Restore(restored),
+            Step::Restore(_) => Step::Read,
+            Step::Read => {
+                if it.is_to_adopt {
+                    it.left_cookies = self.adopt_rules(&it.held, now);
+                }
+                self.reserve_numbers(&it.left_cookies);
+                Step::KeepOwners(0)
+            }
+            Step::KeepOwners(_) => Step::Learn(core::mem::take(&mut it.held).into_iter()),
+            Step::Learn(_) => Step::FindMissing(self.all_entries().into_iter()),
+            Step::FindMissing(_) => {
+                Step::Compare(core::mem::take(&mut it.keys).into_iter(), HashSet::new())
+            }
+            Step::Compare(..) => Step::Delete(next_to_delete(it).into_iter()),
+            Step::Delete(_) => {
+                let (changes, (kept, installed, removed)) =
+                    self.reconcile_own(core::mem::take(&mut it.own));
+                it.count(kept, installed, removed);
+                Step::Own(changes)
+            }
+            Step::Own(_) => Step::Add(core::mem::take(&mut it.additions).into_iter()),
+            Step::Add(_) => return None,
+        })
     }
 
     /// Looks up in the tables a rule that the switch holds. A rule of a tenant that does not exist is deleted.
@@ -284,8 +270,7 @@ impl Switch {
     }
 
     /// The last message of the reconciliation is in the queue to the switch: tenants can be served.
-    fn reconciled(&mut self, mut it: Reconciliation, now: Instant) {
-        let waiting = it.take_waiting();
+    fn reconciled(&mut self, it: Reconciliation, now: Instant) {
         let (kept, installed, removed) = it.counts;
         self.datapath.reconciled(removed);
         self.take_over(now);
@@ -297,7 +282,7 @@ impl Switch {
             self.reports.push(Event::LeftOthers(it.left));
         }
         self.begin_to_serve(now);
-        for frame in waiting {
+        for frame in it.waiting {
             self.handle_switch_message(&frame, now);
         }
         self.follow(now);
@@ -362,8 +347,8 @@ impl Switch {
 fn next_to_delete(it: &mut Reconciliation) -> Vec<(TenantIndex, Deletion)> {
     let mut all = Vec::new();
     for (tenant, difference) in core::mem::take(&mut it.differences) {
-        it.count(0, difference.added(), difference.deleted());
         let (deletions, additions) = difference.into_parts();
+        it.count(0, additions.values().map(Vec::len).sum(), deletions.len());
         all.extend(deletions.into_iter().map(|one| (tenant, one)));
         let additions = additions.into_iter().map(|(number, rules)| (tenant, number, rules));
         it.additions.extend(additions);

@@ -12,6 +12,7 @@
 //!
 //! [`Event::RefusedPorts`] and [`Event::OwnRefused`] report refusals to the operator.
 
+use super::map::OwnChange;
 use super::{Cause, Event, Switch, Tenant, Tried, What};
 use crate::ids::TenantIndex;
 use crate::time::Instant;
@@ -36,8 +37,7 @@ impl Switch {
         // A rule that is no longer needed may be missing.
         let Some(own) = self.map.infra().iter().find(is_it).cloned() else { return };
         if !tried.again {
-            let mut message = Vec::new();
-            if self.write_own(&own, tried.change, &mut message) {
+            if let Some(message) = self.write_own(&own, OwnChange::Add) {
                 let cause = Cause::own(cause.tenant, cause.now);
                 self.submit_own(&cause, Tried { again: true, ..tried }, &message);
             }
@@ -47,29 +47,19 @@ impl Switch {
             let InfraRule { match_, priority, .. } = own;
             self.reports.push(Event::OwnRefused { match_: Box::new(match_), priority });
         }
+        let mut ports = self.ports_of(&own);
         if own.table == 0
             && let Some(transit) = self.transit_by(&own.match_)
         {
-            self.transit_refused(transit);
+            match transit.leaves_by {
+                Some((id, port)) => ports.extend(self.tenant_of(id).map(|tenant| (tenant, port))),
+                None => self.map.refuse_transit(transit),
+            }
         }
-        for (tenant, port) in self.ports_of(&own) {
-            self.refuse_port(tenant, port);
-        }
-    }
-
-    fn transit_refused(&mut self, transit: Transit) {
-        let Some((id, port)) = transit.leaves_by else {
-            self.map.refuse_transit(transit);
-            return;
-        };
-        if let Some(tenant) = self.tenant_of(id) {
-            self.refuse_port(tenant, port);
-        }
-    }
-
-    fn refuse_port(&mut self, tenant: TenantIndex, port: u32) {
-        if self.tenants[tenant].ports.refuse(port) {
-            self.map.note_port_refused();
+        for (tenant, port) in ports {
+            if self.tenants[tenant].ports.refuse(port) {
+                self.map.note_port_refused();
+            }
         }
     }
 

@@ -65,7 +65,7 @@ impl Switch {
         now: Instant,
     ) {
         let refused = verdict.refused.code();
-        if let Some(key) = rules.keys.first().filter(|_| self.means_full(refused)) {
+        if let Some(key) = rules.keys.first().filter(|_| refused == self.codes().table_full) {
             self.table_was_full(key.table, now);
         }
         let Some(operation) = self.operations.get(&at) else {
@@ -75,21 +75,21 @@ impl Switch {
             return;
         };
         let tenant = operation.tenant;
+        if !matches!(operation.what, What::Request(_)) {
+            self.reports.counters_mut().own_refused += 1;
+        }
         let blamed = match &operation.what {
             What::Request(_) => Ok(at),
             &What::Repair { object, cause } => {
-                self.reports.counters_mut().own_refused += 1;
                 cause.filter(|at| self.change(*at).is_some()).ok_or(object)
             }
             What::Infra(tried) => {
                 let tried = **tried;
-                self.reports.counters_mut().own_refused += 1;
                 self.end(at);
                 self.own_entry_refused(&super::cause::in_turn(tenant, now), tried);
                 return;
             }
             What::Free => {
-                self.reports.counters_mut().own_refused += 1;
                 // The next collection deletes again.
                 self.ids.note_unneeded();
                 self.end(at);
@@ -299,68 +299,55 @@ impl Switch {
         &mut self,
         tenant: TenantIndex,
         it: &mut Round,
-        step: Step,
+        mut step: Step,
         left: &mut usize,
         now: Instant,
     ) -> Option<Step> {
-        match step {
-            Step::Restore(mut restore) => {
-                match self.restore_before(tenant, &mut restore, it, left, now) {
-                    true => {
-                        Some(Step::Removals(core::mem::take(&mut it.findings.gone).into_iter()))
-                    }
-                    false => Some(Step::Restore(restore)),
-                }
+        let is_done = match &mut step {
+            Step::Restore(restore) => self.restore_before(tenant, restore, it, left, now),
+            Step::Removals(gone) => {
+                self.each(gone, left, |switch, gone| switch.happened_before(tenant, gone, now))
             }
-            Step::Removals(mut gone) => {
-                let happened =
-                    |switch: &mut Switch, gone| switch.happened_before(tenant, gone, now);
-                match self.each(&mut gone, left, happened) {
-                    true => Some(Step::Apply(self.begin_to_apply(tenant, it))),
-                    false => Some(Step::Removals(gone)),
-                }
+            Step::Apply(apply) => self.apply_changes(tenant, apply, it, left, now),
+            Step::Evict(entries) => {
+                self.each(entries, left, |switch, number| switch.evict_entry(tenant, number, now))
             }
-            Step::Apply(mut apply) => match self.apply_changes(tenant, &mut apply, it, left, now) {
-                true => Some(Step::Evict(self.end_to_apply(tenant))),
-                false => Some(Step::Apply(apply)),
-            },
-            Step::Evict(mut evicted) => {
-                let evict = |switch: &mut Switch, number| switch.evict_entry(tenant, number, now);
-                match self.each(&mut evicted, left, evict) {
-                    true => Some(Step::Reform(self.groups_to_reform(tenant, it))),
-                    false => Some(Step::Evict(evicted)),
-                }
+            Step::Reform(groups) => {
+                self.each(groups, left, |switch, number| switch.reform_group(tenant, number))
             }
-            Step::Reform(mut groups) => {
-                let reform = |switch: &mut Switch, number| switch.reform_group(tenant, number);
-                match self.each(&mut groups, left, reform) {
-                    true => Some(Step::Compile(self.begin_to_compile(tenant, it.has_numbers))),
-                    false => Some(Step::Reform(groups)),
-                }
+            Step::Compile(entries) => {
+                self.each(entries, left, |switch, number| switch.compile_again(tenant, number, now))
             }
-            Step::Compile(mut entries) => {
-                let compile =
-                    |switch: &mut Switch, number| switch.compile_again(tenant, number, now);
-                match self.each(&mut entries, left, compile) {
-                    true => Some(Step::TakeOver),
-                    false => Some(Step::Compile(entries)),
-                }
-            }
-            Step::TakeOver => match self.take_over_freed(tenant, left) {
-                true if it.is_last => Some(Step::Report),
-                true => self.begin_to_compare(tenant),
-                false => Some(Step::TakeOver),
-            },
-            Step::Compare(mut compare) => match self.compare_rules(tenant, &mut compare, left) {
-                true => Some(self.end_to_compare(tenant, it, compare)),
-                false => Some(Step::Compare(compare)),
-            },
-            Step::Blame(mut blame, difference) => match self.find_causes(it, &mut blame, left) {
-                true => Some(Step::Repair(self.begin_to_repair(tenant, difference))),
-                false => Some(Step::Blame(blame, difference)),
-            },
+            Step::TakeOver => self.take_over_freed(tenant, left),
+            Step::Compare(compare) => self.compare_rules(tenant, compare, left),
+            Step::Blame(blame, _) => self.find_causes(it, blame, left),
+            // The rest is for the next round.
+            Step::Repair(_) if self.is_next_round_due(tenant) => return None,
             Step::Repair(repair) => self.repair(tenant, it, repair, left, now),
-            Step::Report => (!self.report_ends(tenant, left)).then_some(Step::Report),
+            Step::Report => self.report_ends(tenant, left),
+        };
+        if !is_done {
+            return Some(step);
+        }
+        match step {
+            Step::Restore(_) => {
+                Some(Step::Removals(core::mem::take(&mut it.findings.gone).into_iter()))
+            }
+            Step::Removals(_) => Some(Step::Apply(self.begin_to_apply(tenant, it))),
+            Step::Apply(_) => Some(Step::Evict(self.end_to_apply(tenant).into_iter())),
+            Step::Evict(_) => Some(Step::Reform(self.groups_to_reform(tenant, it).into_iter())),
+            Step::Reform(_) => {
+                Some(Step::Compile(self.begin_to_compile(tenant, it.has_numbers).into_iter()))
+            }
+            Step::Compile(_) => Some(Step::TakeOver),
+            Step::TakeOver if it.is_last => Some(Step::Report),
+            Step::TakeOver => self.begin_to_compare(tenant),
+            Step::Compare(compare) => Some(self.end_to_compare(tenant, it, compare)),
+            Step::Blame(_, difference) => {
+                Some(Step::Repair(self.begin_to_repair(tenant, difference)))
+            }
+            Step::Repair(_) => self.end_to_repair(tenant, it, now),
+            Step::Report => None,
         }
     }
 

@@ -3,7 +3,6 @@
 use super::event::Event;
 use crate::counters::SwitchCounters;
 use crate::policy::TenantId;
-use crate::port_desc::PortState;
 use crate::time::Instant;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -46,11 +45,6 @@ impl Reports {
     /// Adds an event for the driver.
     pub(crate) fn push(&mut self, event: Event) {
         self.events.push_back(event);
-    }
-
-    /// Adds an event: these ports were added, removed or changed.
-    pub(super) fn push_ports(&mut self, ports: impl IntoIterator<Item = (u32, Option<PortState>)>) {
-        self.push(Event::Ports(ports.into_iter().collect()));
     }
 
     /// These ports are down. An earlier list that the driver has not fetched is dropped.

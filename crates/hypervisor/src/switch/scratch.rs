@@ -4,17 +4,13 @@ use alloc::vec::Vec;
 use openflow::v13::MatchBuf;
 
 /// Memory that is taken is empty. Memory that is not put back is allocated again at the next use.
+#[derive(Default)]
 pub(crate) struct Scratch {
     message: Vec<u8>,
     match_: MatchBuf,
 }
 
 impl Scratch {
-    /// No memory yet.
-    pub(super) fn new() -> Scratch {
-        Scratch { message: Vec::new(), match_: MatchBuf::new() }
-    }
-
     /// Memory for a message.
     #[inline]
     pub(crate) fn take_message(&mut self) -> Vec<u8> {

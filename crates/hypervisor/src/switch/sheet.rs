@@ -27,9 +27,7 @@ impl Switch {
 
     /// How many messages a tenant may send or get, as far as there are limits.
     pub fn rates_of(&self, tenant: TenantId) -> Vec<RateShare> {
-        let Some(at) = self.tenant_of(tenant).filter(|at| self.is_served(*at)) else {
-            return Vec::new();
-        };
+        let Some(at) = self.served_tenant(tenant) else { return Vec::new() };
         // On a member of a big switch, the operator's limits apply to the big switch; here they are shown, too.
         let tenant = self.map.policy().tenants.iter().find(|it| it.id == tenant);
         let limits = tenant.map(|it| it.limits).unwrap_or_default();
@@ -64,9 +62,7 @@ impl Switch {
         let sheet = sheet.as_deref();
         let prices = MessageClass::ALL.map(|class| sheet.map_or(1, |sheet| sheet.units(class)));
         self.session.queues_mut().set_prices(prices);
-        let served = self.served();
-        let weights = self.tenants.iter().zip(served);
-        let weights = weights.map(|(it, served)| u64::from(served) * u64::from(it.terms.weight));
+        let weights = self.tenants.indices().map(|at| u64::from(self.weight(at)));
         let weights: Vec<u64> = weights.collect();
         let all = weights.iter().sum();
         self.space.set_weights(all);

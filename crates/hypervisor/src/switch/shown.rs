@@ -4,7 +4,6 @@
 //! the table is. The tenant is not charged, since the operator asks. Entries may be added or removed between two pages;
 //! each of the other entries is shown once, unless its cookie changes.
 
-use super::map::OwnChange;
 use super::{Switch, Tenant};
 use crate::cookie::Cookie;
 use crate::flows::{Flow, Rule};
@@ -14,7 +13,6 @@ use crate::policy::TenantId;
 use crate::refusals::Refusal;
 use crate::south::diff::{Change, Writing};
 use alloc::vec::Vec;
-use compile::InfraRule;
 use openflow::{NO_BUFFER, Version};
 
 /// The most entries of a page.
@@ -131,7 +129,8 @@ impl Switch {
         tenants.flat_map(|tenant| self.refusals(tenant.id).map(|refusal| (tenant.id, refusal)))
     }
 
-    fn served_tenant(&self, tenant: TenantId) -> Option<TenantIndex> {
+    /// The place of a tenant that has a part of the switch.
+    pub(super) fn served_tenant(&self, tenant: TenantId) -> Option<TenantIndex> {
         self.tenant_of(tenant).filter(|at| self.is_served(*at))
     }
 
@@ -160,11 +159,5 @@ impl Switch {
         let written =
             messages::write_rule(self.wire, flow, rule, &writing, first_table, &mut message);
         written.is_ok().then_some(message)
-    }
-
-    /// The FLOW_MOD that adds a rule of Weir's own.
-    pub(crate) fn own_on_switch(&self, own: &InfraRule) -> Option<Vec<u8>> {
-        let mut message = Vec::new();
-        self.write_own(own, OwnChange::Add, &mut message).then_some(message)
     }
 }

@@ -8,8 +8,7 @@ use super::logged::Configures;
 use super::{Request, Switch};
 use crate::ids::{ControllerIndex, TenantIndex};
 use crate::messages;
-use crate::north::controllers::Asynchronous;
-use crate::port_desc::{PORT_MODIFY, PortChange, write_port_status};
+use crate::port_desc::{PORT_MODIFY, PortChange};
 use crate::time::Instant;
 use alloc::vec::Vec;
 
@@ -51,16 +50,13 @@ impl Switch {
         reason: u8,
         doer: Option<(TenantIndex, ControllerIndex)>,
     ) {
-        let version = self.version();
         for tenant in self.tenants.indices() {
             if self.tenants[tenant].network.is_none()
                 && self.map.ownership().sees_port(tenant, number)
             {
                 let wire: Vec<u8> = self.with_label(tenant, number, wire.to_vec());
                 let doer = doer.filter(|(whose, _)| *whose == tenant).map(|(_, doer)| doer);
-                self.notify_others(tenant, doer, Asynchronous::PortStatus(reason), |out| {
-                    write_port_status(version, reason, &wire, out)
-                });
+                self.report_port(tenant, doer, &wire, reason);
             }
         }
     }

@@ -28,8 +28,8 @@ use crate::v13::ids::MAX_NUMBERS;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use compile::{Reason, Refused};
-use openflow::{ErrorCode, List, v10, v13};
-use shares::{Claim, Holds, NumberShare, SaidBy, Space, TableShare, divide};
+use openflow::{List, v10, v13};
+use shares::{Holds, NumberShare, SaidBy, Space, TableShare, divide_table};
 
 /// A figure from this size on says nothing: Open vSwitch reports it for each table, and has no such bound.
 const UNBOUNDED: u32 = 1_000_000;
@@ -88,16 +88,10 @@ impl Switch {
         self.judge_sheet();
         self.divide_rates();
         self.space.holds = self.lower_of_both();
-        let claims = |most: fn(&Tenant) -> u32| -> Vec<Claim> {
-            let claim = |(at, state): (TenantIndex, &Tenant)| {
-                let weight = if self.is_served(at) { state.terms.weight } else { 0 };
-                Claim { weight, most: most(state) }
-            };
-            self.tenants.indices().zip(self.tenants.iter()).map(claim).collect()
-        };
         let divided = |all: &[u32], most: fn(&Tenant) -> u32| -> BTreeMap<u32, Vec<u32>> {
-            let claims = if all.is_empty() { Vec::new() } else { claims(most) };
-            all.iter().map(|&all| (all, divide(all, &claims))).collect()
+            let claim = |at| (self.weight(at), most(&self.tenants[at]));
+            let claims: Vec<(u32, u32)> = self.tenants.indices().map(claim).collect();
+            all.iter().map(|&all| (all, divide_table(all, &claims))).collect()
         };
         let Space { holds, groups, meters, .. } = &self.space;
         let rules: Vec<u32> = holds.values().map(|holds| holds.rules).collect();
@@ -242,14 +236,10 @@ impl Switch {
     /// count.
     pub(crate) fn space_said_v10(&mut self, full: bool, tables: List<'_, v10::TableStats>) {
         let with_wildcards = tables.iter().filter(|table| table.wildcards.0 != 0);
-        if full {
-            let rules = with_wildcards.map(|table| table.active_count).max().unwrap_or(0);
-            self.space_is(0, Holds { rules, by: SaidBy::Full });
-            self.space.asks = false;
-        } else {
-            let rules = with_wildcards.map(|table| table.max_entries).max().unwrap_or(0);
-            self.space_is(0, Holds { rules, by: SaidBy::Switch });
-        }
+        let rules = with_wildcards.map(|it| if full { it.active_count } else { it.max_entries });
+        let by = if full { SaidBy::Full } else { SaidBy::Switch };
+        self.space_is(0, Holds { rules: rules.max().unwrap_or(0), by });
+        self.space.asks &= !full;
     }
 
     /// Takes table features of 1.3: the sizes of the tables.
@@ -265,11 +255,6 @@ impl Switch {
             self.space_is(full, Holds { rules: table.active_count, by: SaidBy::Full });
             self.space.asks = false;
         }
-    }
-
-    /// Whether an error says that there is no room for a rule.
-    pub(super) fn means_full(&self, code: ErrorCode) -> bool {
-        code == self.codes().table_full
     }
 
     fn space_is(&mut self, table: u8, holds: Holds) {
@@ -293,9 +278,7 @@ mod tests {
     use super::*;
 
     fn check(rules: u32, claims: &[(u32, u32)], expected: &[u32]) {
-        let claims: Vec<Claim> =
-            claims.iter().map(|&(weight, most)| Claim { weight, most }).collect();
-        let shares = divide(rules, &claims);
+        let shares = divide_table(rules, claims);
         assert_eq!(shares, expected, "{rules} {claims:?}");
         assert!(shares.iter().map(|share| u64::from(*share)).sum::<u64>() <= u64::from(rules));
     }

@@ -3,7 +3,6 @@
 use super::datapath::Datapath;
 use super::map::Map;
 use super::reports::Reports;
-use super::scratch::Scratch;
 use super::settings::StartError;
 use super::tenants::Tenants;
 use super::{Event, Operations, Settings, Switch};
@@ -62,7 +61,7 @@ impl Switch {
             inbox: Default::default(),
             settings,
             reports: Reports::new(now),
-            scratch: Scratch::new(),
+            scratch: Default::default(),
             ids: Default::default(),
             space: Default::default(),
         };
@@ -122,8 +121,8 @@ impl Switch {
         self.report_topology();
         self.ask_space(now);
         self.ask_description(now);
-        for (tenant, served) in self.tenants.indices().zip(self.served()) {
-            if served {
+        for tenant in self.tenants.indices() {
+            if self.is_served(tenant) {
                 self.reports.push(Event::Serve(self.tenants[tenant].id));
             }
         }
@@ -187,9 +186,7 @@ impl Switch {
             if member.is_some_and(|member| member.shared_with) {
                 tenant.terms.keep_those_of_member();
             }
-        }
-        for tenant in self.tenants.indices() {
-            self.keep_counts(tenant);
+            tenant.counts.keep(tenant.network.as_deref());
         }
         let index = |id| self.tenant_of(id);
         let ownership = policy.ownership(dpid, self.tenants.len(), index);

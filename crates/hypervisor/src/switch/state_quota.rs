@@ -10,25 +10,25 @@ use crate::messages;
 use crate::time::Instant;
 use compile::{Reason, Refused};
 use openflow::error::v13 as code;
-use openflow::v13;
+use openflow::v13::MessageType;
 
 impl Switch {
     /// The error for a request that adds or changes something in the store, if the store takes no more from the tenant.
     /// Deletions are still allowed.
     pub(super) fn store_full(&self, request: &Request<'_>) -> Option<Refused> {
-        let (type_, body) = (request.header.type_, request.body());
-        let is_change = matches!(type_, FLOW_MOD | GROUP_MOD | METER_MOD);
-        if !is_change || !self.semantics().types.changes_tables.contains(&type_) {
+        let is_full = || self.tenants[request.tenant].backlog.held().account().is_store_full();
+        if !self.changes_tables(request.header) || self.journal.is_volatile() || !is_full() {
             return None;
         }
-        let state = &self.tenants[request.tenant];
-        if self.journal.is_volatile() || !state.backlog.held().account().is_store_full() {
-            return None;
-        }
+        let body = request.body();
         let numbered = || body.first_chunk().map(|command| u16::from_be_bytes(*command));
-        let (code, is_deletion) = match type_ {
-            GROUP_MOD => (code::GROUP_MOD_FAILED_OUT_OF_GROUPS, numbered()? == DELETES_NUMBER),
-            METER_MOD => (code::METER_MOD_FAILED_OUT_OF_METERS, numbered()? == DELETES_NUMBER),
+        let (code, is_deletion) = match MessageType(request.header.type_) {
+            MessageType::GROUP_MOD => {
+                (code::GROUP_MOD_FAILED_OUT_OF_GROUPS, numbered()? == DELETES_NUMBER)
+            }
+            MessageType::METER_MOD => {
+                (code::METER_MOD_FAILED_OUT_OF_METERS, numbered()? == DELETES_NUMBER)
+            }
             _ => {
                 let command = messages::command(self.wire, body)?;
                 (self.codes().table_full, DELETES_ENTRIES.contains(&command))
@@ -43,7 +43,8 @@ impl Switch {
             let state = &mut self.tenants[tenant];
             let rate = state.terms.limits.state_changes;
             if let Some(until) = state.backlog.charge_changes(changes, rate, now) {
-                self.wait_out(tenant, until);
+                // One rest at a time: if the rest becomes longer, the end of the shorter rest shows it.
+                self.session.queues_mut().rest_until(tenant, until);
             }
         }
     }
@@ -51,7 +52,7 @@ impl Switch {
     /// Lets the driver read from a tenant again, if the tenant's changes are paid for.
     pub(super) fn end_rest(&mut self, tenant: TenantIndex, now: Instant) {
         match self.tenants[tenant].backlog.rests() {
-            Some(until) if until > now => self.wait_out(tenant, until),
+            Some(until) if until > now => self.session.queues_mut().rest_until(tenant, until),
             Some(_) => {
                 self.tenants[tenant].backlog.end_rest();
                 self.resume(tenant);
@@ -59,17 +60,9 @@ impl Switch {
             None => {}
         }
     }
-
-    fn wait_out(&mut self, tenant: TenantIndex, until: Instant) {
-        // One rest at a time: if the rest becomes longer, the end of the shorter rest shows it.
-        self.session.queues_mut().rest_until(tenant, until);
-    }
 }
 
 /// OFPFC_DELETE and OFPFC_DELETE_STRICT, in both versions.
 const DELETES_ENTRIES: [u16; 2] = [3, 4];
 /// OFPGC_DELETE and OFPMC_DELETE.
 const DELETES_NUMBER: u16 = 2;
-const FLOW_MOD: u8 = v13::MessageType::FLOW_MOD.0;
-const GROUP_MOD: u8 = v13::MessageType::GROUP_MOD.0;
-const METER_MOD: u8 = v13::MessageType::METER_MOD.0;

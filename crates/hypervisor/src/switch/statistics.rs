@@ -107,7 +107,7 @@ impl Switch {
         now: Instant,
     ) -> Result<(), ErrorCode> {
         let more = messages::has_more(self.wire, body)?;
-        let entry = self.acknowledge(xid, now).ok_or(code::BAD_REQUEST_BAD_MULTIPART)?;
+        let entry = self.session.acknowledge(xid, now).ok_or(code::BAD_REQUEST_BAD_MULTIPART)?;
         if !more {
             self.session.take(xid);
         }

@@ -94,16 +94,14 @@ impl Switch {
         }
     }
 
-    /// A number for an entry that a request adds. When the request is applied again, the entry gets the same number.
+    /// A number for the entry that a request adds.
     pub(crate) fn entry_number(&mut self, cause: &Cause) -> u32 {
-        let again = self.is_replay();
-        let change = self.change_by(cause);
-        if let Some(number) = change.and_then(|it| it.next_number()).filter(|_| again) {
+        if let Some(number) = self.change_by(cause).and_then(|it| it.number) {
             return number;
         }
         let number = self.tenants[cause.tenant].flows.number();
         if let Some(change) = self.change_by(cause) {
-            change.add_number(number);
+            change.number = Some(number);
         }
         number
     }
@@ -174,7 +172,7 @@ impl Switch {
             going.into_iter().for_each(|id| self.mark_for_deletion(tenant, one.kind, id));
         }
         if let Some(change) = self.change_by(cause) {
-            change.remember_numbers(before);
+            change.numbers_before.extend(before);
         }
     }
 
@@ -314,12 +312,8 @@ impl Switch {
             return;
         }
         // Most modifications change only the actions of rules.
-        if before.is_some_and(|before| before.has_same_rule_keys(flow)) {
-            for rule in &flow.rules {
-                self.submit_rule(cause, number, flow, rule, change, buffer_for(rule));
-            }
-            return;
-        }
+        let is_same = before.is_some_and(|before| before.has_same_rule_keys(flow));
+        let before = before.filter(|_| !is_same);
         let stood = before.map(Flow::by_match).unwrap_or_default();
         if let Some(before) = before {
             let owner = Owner { tenant: cause.tenant, number };
@@ -330,7 +324,7 @@ impl Switch {
             }
         }
         for rule in &flow.rules {
-            let stands = stood.contains_key(&*rule.match_wire);
+            let stands = is_same || stood.contains_key(&*rule.match_wire);
             // A MODIFY does not add a missing rule (1.3).
             let change = if stands { change } else { Change::Add };
             self.submit_rule(cause, number, flow, rule, change, buffer_for(rule));

@@ -1,10 +1,10 @@
 //! What the switch shows of its network: its ports, and Weir's link probes.
 //!
-//! Nothing is decided here: [`Event::Ports`](super::Event::Ports) and [`Event::Probe`](super::Event::Probe) are for the
-//! component that keeps the topology, and [`Switch::send_own_packet_out`] sends its probes.
+//! Nothing is decided here: [`Event::Ports`] and [`Event::Probe`] are for the component that keeps the topology, and
+//! [`Switch::send_own_packet_out`] sends its probes.
 
-use super::Switch;
 use super::map::OwnChange;
+use super::{Event, Switch};
 use crate::lldp;
 use crate::messages;
 use crate::policy::TenantId;
@@ -12,7 +12,7 @@ use crate::port_desc::PortState;
 use crate::south::pending::Awaits;
 use crate::time::Instant;
 use alloc::vec::Vec;
-use compile::{InfraRule, PhysicalPort};
+use compile::InfraRule;
 use flowspace::{Field, Key};
 use openflow::v13::{CONTROLLER_NO_BUFFER, PortNo};
 
@@ -34,24 +34,22 @@ impl Switch {
 
     /// Reports all ports.
     pub(crate) fn report_topology(&mut self) {
-        let wire = self.wire;
-        let state = |port: &PhysicalPort| Some(messages::port_state(wire, &port.description));
-        let ports = self.datapath.ports().iter().map(|(&number, port)| (number, state(port)));
-        self.reports.push_ports(ports);
+        let numbers = self.datapath.ports().keys();
+        let ports = numbers.map(|&number| (number, self.port_state(number)));
+        self.reports.push(Event::Ports(ports.collect()));
     }
 
     /// The state of a port, by the switch.
     pub(crate) fn port_state(&self, number: u32) -> Option<PortState> {
-        self.datapath
-            .ports()
-            .get(&number)
-            .map(|port| messages::port_state(self.wire, &port.description))
+        let port = self.datapath.ports().get(&number)?;
+        Some(messages::port_state(self.wire, &port.description))
     }
 
     /// Reports one port.
     pub(crate) fn report_port_change(&mut self, number: u32) {
         if self.is_ready() {
-            self.reports.push_ports([(number, self.port_state(number))]);
+            let state = self.port_state(number);
+            self.reports.push(Event::Ports(Vec::from([(number, state)])));
         }
     }
 
@@ -107,8 +105,7 @@ impl Switch {
         let match_ = flowspace::Match::exact(Field::DlType, u128::from(lldp::ETHERTYPE))
             .with(Field::DlSrc, number(lldp::PROBE_SOURCE));
         let entry = InfraRule { table: 0, match_, priority: u16::MAX, actions, counted: None };
-        let mut message = Vec::new();
-        if self.write_own(&entry, OwnChange::Add, &mut message) {
+        if let Some(message) = self.write_own(&entry, OwnChange::Add) {
             self.send_own(Awaits::Nothing, &message, now);
             self.map.note_probes_expected();
         }

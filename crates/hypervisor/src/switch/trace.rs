@@ -45,9 +45,9 @@ impl Switch {
         port: u32,
         frame: &[u8],
     ) -> Result<Packet, NoEntrance> {
-        let served = self.tenant_of(tenant).filter(|at| self.is_served(*at));
         // The front of a big switch has no rules of its own.
-        let at = served.filter(|_| !self.datapath.is_joined()).ok_or(NoEntrance::Elsewhere)?;
+        let served = self.served_tenant(tenant).filter(|_| !self.datapath.is_joined());
+        let at = served.ok_or(NoEntrance::Elsewhere)?;
         if self.datapath_of(at) != datapath {
             return Err(NoEntrance::Elsewhere);
         }

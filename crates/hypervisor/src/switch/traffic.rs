@@ -9,7 +9,6 @@
 pub(crate) mod port_traffic;
 
 use super::Switch;
-use super::counts::port_counts::PortTotals;
 use crate::messages;
 use crate::policy::TenantId;
 use crate::south::pending::{Awaits, Purpose};
@@ -54,9 +53,8 @@ impl Switch {
                 let counted = |&port: &u32| match network.whole_edge(port) {
                     Some(physical) => of_switch(port, physical),
                     None => {
-                        let PortTotals { received, sent } = self.traffic(at, port);
-                        let is_known = received.is_some() || sent.is_some();
-                        is_known.then_some(PortTraffic { port, received, sent })
+                        let known = self.traffic(at, port);
+                        (known.received.is_some() || known.sent.is_some()).then_some(known)
                     }
                 };
                 network.ports().keys().filter_map(counted).collect()

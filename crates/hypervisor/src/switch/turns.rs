@@ -100,17 +100,8 @@ impl Switch {
         all * per_entry
     }
 
-    /// Counts a request's change as in flight: its work, and the bytes that it holds.
-    pub(super) fn count_ahead(&mut self, tenant: TenantIndex, change: u32, examined: u64) {
-        if let Some(operation) = self.operations.get_mut(&change) {
-            (operation.work, operation.held) = (examined, operation.size());
-            let state = &mut self.tenants[tenant];
-            state.backlog.begin_change(operation.work, operation.held);
-        }
-    }
-
     /// Counts more work for a change in flight; with `holds_more`, also the bytes that the change holds now.
-    pub(super) fn count_more_ahead(
+    pub(super) fn count_ahead(
         &mut self,
         tenant: TenantIndex,
         change: u32,
@@ -137,7 +128,7 @@ impl Switch {
     /// Whether a tenant has so many accepted requests that Weir reads no more.
     pub(super) fn has_too_much(&self, tenant: TenantIndex) -> bool {
         let Settings { tenant_backlog, tenant_work, tenant_bytes, .. } = self.settings;
-        self.has_bulk(tenant)
+        self.operations.has_bulk(tenant)
             || self.backlog(tenant) >= tenant_backlog
             || self.session.queues().of(tenant).changes() >= UNSENT_CHANGES
             || self.tenants[tenant].backlog.ahead() >= tenant_work
@@ -148,7 +139,7 @@ impl Switch {
     /// Whether half of these requests are done, so that Weir reads again.
     pub(super) fn is_half_empty(&self, tenant: TenantIndex) -> bool {
         let Settings { tenant_backlog, tenant_work, tenant_bytes, .. } = self.settings;
-        !self.has_bulk(tenant)
+        !self.operations.has_bulk(tenant)
             && self.backlog(tenant) <= tenant_backlog / 2
             && self.session.queues().of(tenant).changes() <= UNSENT_CHANGES / 2
             && self.tenants[tenant].backlog.ahead() <= tenant_work / 2

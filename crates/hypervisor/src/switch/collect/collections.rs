@@ -2,6 +2,7 @@
 
 use super::waiter::Waiter;
 use crate::ids::TenantIndex;
+use crate::north::types;
 use crate::pool::Taken;
 use crate::switch::counts::port_counts::Due;
 use crate::switch::entry_statistics::entry_answer::EntryAnswer;
@@ -89,11 +90,6 @@ pub(super) struct Asked<'a> {
 pub(super) struct TooLarge;
 
 impl Collections {
-    /// Whether nobody has asked for statistics since the switch connected.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.all.is_empty()
-    }
-
     /// The collection with kept answers to the same question that are not older than `max_age`.
     pub(super) fn cached(&self, asked: &Asked<'_>, max_age: u64, now: Instant) -> Option<usize> {
         let is_young = |state| matches!(state, State::Done(at) if now.nanos_since(at) <= max_age);
@@ -135,7 +131,7 @@ impl Collections {
             changes: asked.changes,
             type_: asked.type_,
             questions: asked.questions.to_vec(),
-            unanswered: count_messages(asked.questions),
+            unanswered: types(asked.questions).count(),
             due: None,
             in_flight: false,
             waiters: Vec::new(),
@@ -280,13 +276,4 @@ impl Collection {
             && (asked.share == Share::Anybody || self.tenant == asked.tenant)
             && self.questions == asked.questions
     }
-}
-
-fn count_messages(mut messages: &[u8]) -> usize {
-    let mut count = 0;
-    while let Ok(Some(length)) = openflow::frame::next(messages) {
-        count += 1;
-        messages = &messages[length..];
-    }
-    count
 }

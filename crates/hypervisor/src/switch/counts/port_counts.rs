@@ -9,10 +9,9 @@ use fabric::embedding::{FarEnd, PortKind};
 /// Questions to the switch for the received counters of a tenant's ports.
 #[derive(Debug, Default)]
 pub(super) struct Asking {
-    /// The numbers of questions and of answers.
+    /// The numbers of questions and of answers. At most one question is open.
     pub(super) asked: u64,
     pub(super) answered: u64,
-    pub(super) is_open: bool,
     pub(super) answered_at: Option<Instant>,
     /// By port: the counters of the last answer, and those of the next answer so far.
     pub(super) received: BTreeMap<u32, Count>,
@@ -44,7 +43,7 @@ pub(crate) struct PortCounts {
 
 impl PortCounts {
     /// Whether all counters for an answer are known.
-    pub(super) fn is_due(&self, due: Due, now: Instant) -> bool {
+    pub(crate) fn is_due(&self, due: Due, now: Instant) -> bool {
         let waits = self.elsewhere.values().any(Elsewhere::is_waited_for);
         self.asking.answered >= due.answer && (!waits || now >= due.until)
     }
@@ -59,7 +58,7 @@ impl PortCounts {
     }
 
     /// Follows a change of the tenant's network: the counters of a port's other end are forgotten with the port.
-    pub(super) fn keep(&mut self, network: Option<&Network>) {
+    pub(crate) fn keep(&mut self, network: Option<&Network>) {
         let ends = network.map(far_ends).unwrap_or_default();
         self.elsewhere.retain(|dpid, _| ends.contains_key(dpid));
         for (dpid, ports) in ends {
@@ -84,13 +83,6 @@ pub(crate) struct Due {
     pub(super) answer: u64,
     /// When Weir waits for other switches no longer.
     pub(super) until: Instant,
-}
-
-/// The known counters of one port.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct PortTotals {
-    pub received: Option<Count>,
-    pub sent: Option<Count>,
 }
 
 /// The switches at the other ends of a network's links, and the ports there.

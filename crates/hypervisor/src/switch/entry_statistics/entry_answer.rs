@@ -43,27 +43,6 @@ pub(super) enum Form {
 }
 
 impl EntryAnswer {
-    pub(super) fn new(
-        waiter: Waiter,
-        collection: u32,
-        form: Form,
-        wanted: Wanted,
-        is_selected: bool,
-    ) -> EntryAnswer {
-        EntryAnswer {
-            waiter,
-            collection,
-            form,
-            wanted,
-            is_selected,
-            read: 0,
-            rules: Reported::default(),
-            reported: Vec::new(),
-            sums: HashMap::new(),
-            entries: None,
-        }
-    }
-
     /// The tenant's request that waits for the answer.
     pub(crate) fn waiter(&self) -> &Waiter {
         &self.waiter

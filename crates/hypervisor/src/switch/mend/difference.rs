@@ -31,28 +31,9 @@ impl Difference {
         self.additions.entry(number).or_default().push((rule, change));
     }
 
-    /// The rules that are to be removed, in the order in which they were found.
-    pub(crate) fn deletions(&self) -> &[Deletion] {
-        &self.deletions
-    }
-
-    /// The rules that are to be added or modified, by the entry.
-    pub(crate) fn additions(&self) -> &BTreeMap<u32, Vec<Addition>> {
-        &self.additions
-    }
-
-    /// Deletions and additions.
+    /// The rules that are to be removed, in the order in which they were found; and the rules that are to be added or
+    /// modified, by the entry.
     pub(crate) fn into_parts(self) -> (Vec<Deletion>, BTreeMap<u32, Vec<Addition>>) {
         (self.deletions, self.additions)
-    }
-
-    /// The number of rules that are to be removed.
-    pub(crate) fn deleted(&self) -> usize {
-        self.deletions.len()
-    }
-
-    /// The number of rules that are to be added or modified.
-    pub(crate) fn added(&self) -> usize {
-        self.additions.values().map(Vec::len).sum()
     }
 }

@@ -80,7 +80,9 @@ impl Inbox {
     // ---- Requests that wait
 
     pub(super) fn put_off(&mut self, tenant: TenantIndex, it: Postponed) {
-        self.lines.entry(tenant).or_default().push(it);
+        let line = self.lines.entry(tenant).or_default();
+        line.controllers.insert(it.controller);
+        line.requests.push(it);
     }
 
     /// The waiting requests of a tenant.
@@ -115,12 +117,5 @@ impl Inbox {
 impl Postponed {
     pub(super) fn size(&self) -> usize {
         size_of::<Postponed>() + self.frame.len()
-    }
-}
-
-impl Line {
-    fn push(&mut self, it: Postponed) {
-        self.controllers.insert(it.controller);
-        self.requests.push(it);
     }
 }

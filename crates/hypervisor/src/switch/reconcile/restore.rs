@@ -46,9 +46,7 @@ impl Switch {
         let read_match = |bytes: &[u8]| messages::read_match(wire, bytes);
         let flow = Flow::from_bytes(bytes, stored_as, read_match);
         let kept = self.tenant_of(key.tenant).zip(flow).and_then(|(tenant, flow)| {
-            let has_network = self.tenants[tenant].network.is_some();
-            let metadata_kept = self.target().metadata_kept(has_network);
-            let mut flow = messages::restored(wire, flow, metadata_kept)?;
+            let mut flow = messages::restored(wire, flow, self.metadata_kept(tenant))?;
             flow.installed = now;
             flow.rules = self.plan(tenant, &flow).ok()?;
             let flows = &mut self.tenants[tenant].flows;

@@ -7,7 +7,7 @@ use crate::south::reports::ReportedRule;
 use crate::store::StoreKey;
 use crate::switch::map::{OwnChanges, StaleGroups};
 use crate::switch::mend::difference::{Addition, Deletion, Difference};
-use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec;
 use alloc::vec::Vec;
 use compile::RuleKey;
@@ -44,7 +44,7 @@ pub(crate) struct Reconciliation {
     pub(super) foreign: usize,
     pub(super) left: BTreeMap<Installation, usize>,
     /// Messages of the switch that wait for the end of the reconciliation.
-    pub(super) waiting: VecDeque<Vec<u8>>,
+    pub(super) waiting: Vec<Vec<u8>>,
     pub(super) bytes: usize,
 }
 
@@ -80,13 +80,7 @@ impl Reconciliation {
     /// Appends a message of the switch that waits. Says false if more than 1 MiB waits.
     pub(super) fn wait(&mut self, message: &[u8]) -> bool {
         self.bytes += message.len();
-        self.waiting.push_back(message.to_vec());
+        self.waiting.push(message.to_vec());
         self.bytes <= WAITING
-    }
-
-    /// Takes the messages that wait.
-    pub(super) fn take_waiting(&mut self) -> VecDeque<Vec<u8>> {
-        self.bytes = 0;
-        core::mem::take(&mut self.waiting)
     }
 }

@@ -15,7 +15,6 @@ use crate::switch::{Cause, Gone, Object, Request, Switch};
 use crate::time::Instant;
 use crate::work::{CHANGE, PLAN};
 use alloc::boxed::Box;
-use alloc::vec;
 use alloc::vec::Vec;
 use compile::{Refused, Variant};
 use openflow::Header;
@@ -240,13 +239,13 @@ impl Switch {
     }
 
     /// All changes are applied again. Returns the entries that cannot be on the switch.
-    pub(super) fn end_to_apply(&mut self, tenant: TenantIndex) -> vec::IntoIter<u32> {
+    pub(super) fn end_to_apply(&mut self, tenant: TenantIndex) -> Vec<u32> {
         let recovery = self.tenants[tenant].recovery.as_deref_mut();
         let evicted = recovery.map(|it| {
             it.ids.clear();
-            it.evicted.iter().copied().collect::<Vec<u32>>()
+            it.evicted.iter().copied().collect()
         });
-        evicted.unwrap_or_default().into_iter()
+        evicted.unwrap_or_default()
     }
 
     // ---- 4. Evicting entries
@@ -263,24 +262,15 @@ impl Switch {
     // ---- 5. Compiling again
 
     /// Groups that may have been compiled for other groups, ports or another map than the present ones.
-    pub(super) fn groups_to_reform(
-        &mut self,
-        tenant: TenantIndex,
-        it: &Round,
-    ) -> vec::IntoIter<u32> {
-        let groups = match it.has_numbers && self.semantics().has_groups {
+    pub(super) fn groups_to_reform(&mut self, tenant: TenantIndex, it: &Round) -> Vec<u32> {
+        match it.has_numbers && self.semantics().has_groups {
             true => self.begin_to_reform(tenant),
             false => Vec::new(),
-        };
-        groups.into_iter()
+        }
     }
 
     /// Changed entries, and entries that use groups that may have changed.
-    pub(super) fn begin_to_compile(
-        &self,
-        tenant: TenantIndex,
-        has_numbers: bool,
-    ) -> vec::IntoIter<u32> {
+    pub(super) fn begin_to_compile(&self, tenant: TenantIndex, has_numbers: bool) -> Vec<u32> {
         let state = &self.tenants[tenant];
         let changed = state.recovery.iter().flat_map(|it| it.entries.iter().copied());
         let mut numbers: Vec<u32> = changed.collect();
@@ -290,7 +280,7 @@ impl Switch {
             numbers.sort_unstable();
             numbers.dedup();
         }
-        numbers.into_iter()
+        numbers
     }
 
     pub(super) fn compile_again(&mut self, tenant: TenantIndex, number: u32, now: Instant) {

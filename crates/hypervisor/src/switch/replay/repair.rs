@@ -94,19 +94,20 @@ impl Switch {
         }
     }
 
-    /// Sends repairs. If the next round is due, the rest is for the next round.
+    /// Whether the next round is due. Then the present round ends without a result.
+    pub(super) fn is_next_round_due(&self, tenant: TenantIndex) -> bool {
+        self.tenants[tenant].recovery.as_deref().is_some_and(|it| it.findings.is_due)
+    }
+
+    /// Sends repairs. Returns whether all repairs are sent.
     pub(super) fn repair(
         &mut self,
         tenant: TenantIndex,
         it: &mut Round,
-        mut repair: Repair,
+        repair: &mut Repair,
         left: &mut usize,
         now: Instant,
-    ) -> Option<Step> {
-        let recovery = self.tenants[tenant].recovery.as_deref();
-        if recovery.is_some_and(|it| it.findings.is_due) {
-            return None;
-        }
+    ) -> bool {
         while *left > 0 {
             if let Some((kind, number)) = repair.numbers.next() {
                 *left -= 1;
@@ -127,16 +128,21 @@ impl Switch {
                 self.submit_rules_of(&cause, number, &rules);
                 *left = left.saturating_sub(rules.len());
             } else {
-                return self.end_to_repair(tenant, it, now);
+                return true;
             }
             it.is_repaired = true;
         }
-        Some(Step::Repair(repair))
+        false
     }
 
     /// Groups and meters that no table needs any more are deleted last. If Weir has sent no message, tables and switch
     /// agree.
-    fn end_to_repair(&mut self, tenant: TenantIndex, it: &mut Round, now: Instant) -> Option<Step> {
+    pub(super) fn end_to_repair(
+        &mut self,
+        tenant: TenantIndex,
+        it: &mut Round,
+        now: Instant,
+    ) -> Option<Step> {
         if self.semantics().has_groups {
             it.is_repaired |= self.delete_unwanted(&in_turn(tenant, now));
         }

@@ -82,32 +82,20 @@ impl Space {
     }
 }
 
-/// A tenant among those that divide a table.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Claim {
-    pub(super) weight: u32,
-    pub(super) most: u32,
-}
-
-/// Divides a table among tenants. `claims`: each tenant's weight, and the most rules by its own limit.
-pub fn divide_table(rules: u32, claims: impl IntoIterator<Item = (u32, u32)>) -> Vec<u32> {
-    let claims = claims.into_iter().map(|(weight, most)| Claim { weight, most });
-    divide(rules, &claims.collect::<Vec<_>>())
-}
-
-/// Divides by weight. If a tenant cannot use its share, the rest goes to the other tenants. The sum never exceeds
-/// `rules`.
-pub(super) fn divide(rules: u32, claims: &[Claim]) -> Vec<u32> {
-    let mut order: Vec<usize> = (0..claims.len()).filter(|&at| claims[at].weight > 0).collect();
+/// Divides a table among tenants by weight. `claims`: each tenant's weight, and the most rules by its own limit. If a
+/// tenant cannot use its share, the rest goes to the other tenants. The sum never exceeds `rules`.
+pub fn divide_table(rules: u32, claims: &[(u32, u32)]) -> Vec<u32> {
+    let mut order: Vec<usize> = (0..claims.len()).filter(|&at| claims[at].0 > 0).collect();
     // First the tenants with the lowest limit for their weight.
     order.sort_by_key(|&at| {
-        u64::from(claims[at].most) * u64::from(u32::MAX) / u64::from(claims[at].weight)
+        let (weight, most) = claims[at];
+        u64::from(most) * u64::from(u32::MAX) / u64::from(weight)
     });
     let mut shares = alloc::vec![0; claims.len()];
     let mut left = u64::from(rules);
-    let mut weights: u64 = order.iter().map(|&at| u64::from(claims[at].weight)).sum();
+    let mut weights: u64 = order.iter().map(|&at| u64::from(claims[at].0)).sum();
     for at in order {
-        let Claim { weight, most } = claims[at];
+        let (weight, most) = claims[at];
         let share = left * u64::from(weight) / weights.max(1);
         let share = share.min(u64::from(most));
         shares[at] = share as u32;

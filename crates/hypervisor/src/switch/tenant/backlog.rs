@@ -48,13 +48,7 @@ impl Backlog {
         self.is_decided = true;
     }
 
-    /// A change is in flight. The change has cost `work` and holds `bytes`.
-    pub(crate) fn begin_change(&mut self, work: u64, bytes: usize) {
-        self.ahead += work;
-        self.held.add(bytes);
-    }
-
-    /// A change has cost more, and held other bytes before.
+    /// A change in flight has cost more `work`, and holds `bytes` now. It held `before`.
     pub(crate) fn grow_change(&mut self, work: u64, before: usize, bytes: usize) {
         self.ahead += work;
         self.held.remove(before);

@@ -5,13 +5,14 @@ use crate::flows::Flow;
 use crate::ids::TenantIndex;
 use crate::messages;
 use crate::store::Kind;
+use crate::switch::map::OwnChange;
 use crate::switch::{Switch, Tenant};
 use alloc::vec::Vec;
 use compile::action_set::in_order;
 use compile::egress_group::is_egress_group;
 use compile::network::Encapsulation;
 use compile::ownership::exactly;
-use compile::{InfraRule, Network, Rule, metadata};
+use compile::{Network, Rule, metadata};
 use core::cmp::Reverse;
 use flowspace::{Field, Key, Match, frame, port_from_v10};
 use openflow::nicira::Resubmit;
@@ -119,7 +120,6 @@ impl<'a> Run<'a> {
             return;
         };
         (packet.is_by_own, packet.is_miss) = (found.is_own, false);
-        let before = self.outputs.len();
         for action in List::<v10::Action<'_>>::parse(found.actions).unwrap_or_default() {
             match action {
                 v10::Action::Output { port, .. } | v10::Action::Enqueue { port, .. } => {
@@ -131,7 +131,7 @@ impl<'a> Run<'a> {
                 other => frame::apply_v10(&mut packet.frame, &other),
             }
         }
-        if self.outputs.len() == before {
+        if self.outputs.is_empty() {
             self.leave(To::Dropped, &packet);
         }
     }
@@ -141,7 +141,7 @@ impl<'a> Run<'a> {
     pub(super) fn tables_v13(&mut self, packet: &Packet) {
         let mut packet = Moving::new(packet);
         let mut set: Vec<Action<'a>> = Vec::new();
-        let (mut table, before) = (0, self.outputs.len());
+        let mut table = 0;
         loop {
             let Some(found) = self.look_up(table, &packet) else {
                 let target = self.switch.target();
@@ -170,7 +170,7 @@ impl<'a> Run<'a> {
                 Next::Over => return,
             }
         }
-        if self.outputs.len() == before {
+        if self.outputs.is_empty() {
             self.leave(To::Dropped, &packet);
         }
     }
@@ -334,7 +334,8 @@ impl<'a> Run<'a> {
         if let Some(own) = own
             && best.is_none_or(|best| best.rule.priority <= own.priority)
         {
-            self.note_own(own);
+            let rule = self.switch.write_own(own, OwnChange::Add).unwrap_or_default();
+            self.push(Step::Rule { rule, entry: None, is_ambiguous: false });
             return Some(Found { actions: &own.actions, is_own: true, is_miss: false });
         }
         let best = best?;
@@ -347,11 +348,6 @@ impl<'a> Run<'a> {
         self.push(Step::Rule { rule: rule_shown, entry, is_ambiguous });
         let is_miss = flow.priority == 0 && flow.match_.is(&Match::ANY);
         Some(Found { actions: &rule.actions, is_own: false, is_miss })
-    }
-
-    fn note_own(&mut self, own: &InfraRule) {
-        let rule = self.switch.own_on_switch(own).unwrap_or_default();
-        self.push(Step::Rule { rule, entry: None, is_ambiguous: false });
     }
 
     fn candidates(&mut self, table: u8, packet: &Moving, key: &Key) -> Vec<Candidate<'a>> {

@@ -5,11 +5,10 @@ use crate::ids::TenantIndex;
 use crate::lldp;
 use crate::north::controllers::Asynchronous;
 use crate::south::session::set_length;
-use crate::switch::{Cause, Request, Switch, packet_out};
+use crate::switch::{Cause, Request, Switch};
 use crate::tally::Count;
 use crate::time::Instant;
 use crate::v10::unreadable;
-use compile::packet::Sent;
 use compile::{Actions, Reason, Refused};
 use flowspace::{Field, Key, port_from_v10, port_to_v10};
 use openflow::error::v10 as code;
@@ -145,40 +144,27 @@ impl Switch {
     ) -> Result<(), Refused> {
         let tenant = request.tenant;
         let is_network = self.tenants[tenant].network.is_some();
-        let (key, in_port, physical) = if packet.buffer_id == NO_BUFFER {
+        let port = port_from_v10(packet.in_port.0);
+        let found = self.find_packet(tenant, packet.buffer_id, port, packet.data, || {
             if packet.data.len() < 14 {
                 return Err(Reason::ShortPacket.with(code::BAD_REQUEST_BAD_LEN));
             }
-            let in_port = match packet.in_port {
-                PortNo::NONE | PortNo::CONTROLLER => None,
-                port if self.has_port(tenant, port_from_v10(port.0)) => Some(port_from_v10(port.0)),
-                PortNo(port) => {
-                    let port = port_from_v10(port);
-                    return Err(Reason::InPort.of(port, code::BAD_REQUEST_EPERM));
-                }
-            };
-            let key = Key::extract(port_from_v10(packet.in_port.0), packet.data);
-            if Switch::passes_probe_on(is_network, packet.data) {
-                return Err(Reason::WeirsProbe.with(code::BAD_REQUEST_EPERM));
+            match packet.in_port {
+                PortNo::NONE | PortNo::CONTROLLER => Ok(None),
+                _ if self.has_port(tenant, port) => Ok(Some(port)),
+                _ => Err(Reason::InPort.of(port, code::BAD_REQUEST_EPERM)),
             }
-            (key, in_port, NO_BUFFER)
-        } else {
-            let state = &mut self.tenants[tenant];
-            let buffered = state.packets.buffers().peek(packet.buffer_id);
-            let buffered = *buffered.ok_or(code::BAD_REQUEST_BUFFER_UNKNOWN)?;
-            // Weir knows the ingress port of a buffered packet, whatever the tenant says.
-            (buffered.key, Some(buffered.key.get(Field::InPort) as u32), buffered.physical)
-        };
+        })?;
         let alone = packet.actions.iter().count() == 1;
-        if is_network && in_port.is_none() && alone && packet.actions.iter().any(sends_to_table) {
-            return self.enter_table_v10(request, packet, &key);
+        if is_network
+            && found.in_port.is_none()
+            && alone
+            && packet.actions.iter().any(sends_to_table)
+        {
+            return self.enter_table_v10(request, packet, &found.key);
         }
-        let is_buffered = physical != NO_BUFFER;
-        let sent = Sent { key: &key, in_port, is_buffered };
         let actions = Actions::V10(packet.actions);
-        let sent =
-            packet_out::PacketOut::new(sent, packet.buffer_id, physical, actions, packet.data);
-        let built = self.send_packet_out(request, &sent);
+        let built = self.send_packet_out(request, &found, packet.buffer_id, actions, packet.data);
         if built.is_ok() && is_network {
             self.report_outputs_v10(tenant, packet, request.now);
         }

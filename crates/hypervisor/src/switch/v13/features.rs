@@ -17,13 +17,12 @@ impl Switch {
     pub(super) fn own_table_features(&self, tenant: TenantIndex, answers: &[u8]) -> Vec<Vec<u8>> {
         let first = self.target().first_table();
         let own = first..first + self.tenant_tables(tenant);
-        let has_network = self.tenants[tenant].network.is_some();
-        let kept = self.target().metadata_kept(has_network);
+        let kept = self.metadata_kept(tenant);
         let tables = List::<TableFeatures<'_>>::parse(answers).unwrap_or_default();
         let seen = tables.iter().filter_map(|table| {
-            let number = number_in(&own, table.table_id)?;
-            let max_entries = table.max_entries.min(self.advertised_entries(tenant, number));
-            seen(&TableFeatures { max_entries, ..table }, kept, &own)
+            let table_id = number_in(&own, table.table_id)?;
+            let max_entries = table.max_entries.min(self.advertised_entries(tenant, table_id));
+            Some(seen(&TableFeatures { table_id, max_entries, ..table }, kept, &own))
         });
         seen.collect()
     }
@@ -49,10 +48,9 @@ impl Switch {
     }
 }
 
-/// The features of a table for a tenant; `kept` are the bits of the metadata that the tenant does not own, `own` are
-/// its tables.
-fn seen(table: &TableFeatures<'_>, kept: u64, own: &Range<u8>) -> Option<Vec<u8>> {
-    let table_id = number_in(own, table.table_id)?;
+/// The features of a tenant's table; `kept` are the bits of the metadata that the tenant does not own, `own` are its
+/// tables.
+fn seen(table: &TableFeatures<'_>, kept: u64, own: &Range<u8>) -> Vec<u8> {
     let mut properties = ListBuf::<TableFeaturesProperty<'static>>::new();
     for property in table.properties {
         let shifted: Vec<u8>;
@@ -71,13 +69,12 @@ fn seen(table: &TableFeatures<'_>, kept: u64, own: &Range<u8>) -> Option<Vec<u8>
         };
         properties.push(property);
     }
-    Some(written(&TableFeatures {
-        table_id,
+    written(&TableFeatures {
         metadata_match: table.metadata_match & !kept,
         metadata_write: table.metadata_write & !kept,
         properties: properties.as_list(),
         ..*table
-    }))
+    })
 }
 
 /// The tenant's number of a table of the switch.

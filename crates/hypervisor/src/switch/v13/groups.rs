@@ -25,7 +25,7 @@ use compile::group::{check_buckets, variants};
 use compile::{Instances, Network, Reason, Refused, Variant};
 use instances::Change;
 use openflow::error::v13 as code;
-use openflow::v13::{GROUP_ALL, GROUP_MAX, GroupMod, GroupModCommand, GroupType};
+use openflow::v13::{GROUP_ALL, GROUP_MAX, GroupMod, GroupModCommand};
 
 /// The most buckets that a packet may pass in a group and in the groups that it sends to: as many as a group can have
 /// by itself.
@@ -97,11 +97,15 @@ impl Switch {
     fn check_group_share(&self, tenant: TenantIndex, group: &GroupMod<'_>) -> Result<(), Refused> {
         let Some(share) = self.most_groups(tenant, group.type_) else { return Ok(()) };
         let wanted = 1 + variants(&self.context(tenant), group).len();
-        let of_type = self.groups_of_type(tenant, group.type_);
-        let (own, others): (Vec<_>, Vec<_>) =
-            of_type.partition(|(number, _)| *number == group.group_id);
-        let count = |groups: Vec<(u32, usize)>| groups.iter().map(|it| it.1).sum::<usize>();
-        let fits = wanted <= count(own) || count(others) + wanted <= share as usize;
+        let (mut own, mut others) = (0, 0);
+        for (number, known) in self.numbers(tenant, Kind::Group).iter() {
+            self.tenants[tenant].flows.meter().add(1);
+            if known.group().is_some_and(|it| it.type_ == group.type_) {
+                let counted = if number == group.group_id { &mut own } else { &mut others };
+                *counted += known.instances.ids().count();
+            }
+        }
+        let fits = wanted <= own || others + wanted <= share as usize;
         fits.then_some(()).ok_or(Reason::GroupShare.with(code::GROUP_MOD_FAILED_OUT_OF_GROUPS))
     }
 
@@ -141,18 +145,6 @@ impl Switch {
         }
     }
 
-    /// A tenant's groups of a type, with egress groups, and the number of instances of each.
-    fn groups_of_type(
-        &self,
-        tenant: TenantIndex,
-        type_: GroupType,
-    ) -> impl Iterator<Item = (u32, usize)> {
-        let state = &self.tenants[tenant];
-        let groups = state.numbers.groups().iter().inspect(|_| state.flows.meter().add(1));
-        let of_type = groups.filter(move |(_, it)| it.group().is_some_and(|it| it.type_ == type_));
-        of_type.map(|(number, it)| (number, it.instances.ids().count()))
-    }
-
     /// Adds a group to the tables. Returns the messages that add the group to the switch.
     pub(super) fn make_group(
         &mut self,
@@ -162,7 +154,7 @@ impl Switch {
     ) -> Result<(NumberBefore, Vec<Vec<u8>>), Refused> {
         let physical = self.take_group(tenant, number, Variant::default())?;
         let wanted = GroupOrMeter { instances: Instances::new(physical, BTreeMap::new()), body };
-        let formed = self.form_group(tenant, number, wanted, GroupModCommand::ADD);
+        let formed = self.form_group(tenant, number, wanted);
         let mut formed = formed.inspect_err(|_| self.free_number(Kind::Group, physical))?;
         formed.made.push(physical);
         self.replace_number(tenant, Kind::Group, number, Some(formed.after));
@@ -188,10 +180,10 @@ impl Switch {
         let (tenant, number) = (request.tenant, group.group_id);
         let change = self.change_group(tenant, number, wanted)?;
         let entries = match change.regrouped.is_empty() {
-            true => Ok(Default::default()),
+            true => Some(Default::default()),
             false => self.planned_with(tenant, |group| change.regrouped.contains(&group)),
         };
-        let Ok(entries) = entries else {
+        let Some(entries) = entries else {
             self.take_back(tenant, change.before);
             return Err(code::GROUP_MOD_FAILED_EPERM.into());
         };
@@ -215,12 +207,12 @@ impl Switch {
         }
         // Groups that name other groups come first.
         gone.reverse();
-        let (mut change, mut messages) = (Change::default(), Vec::new());
+        let (mut change, mut ids) = (Change::default(), Vec::new());
         for number in gone {
             let Some(known) = self.replace_number(tenant, Kind::Group, number, None) else {
                 continue;
             };
-            messages.extend(known.instances.ids().map(|id| (id, deletion(Kind::Group, id))));
+            ids.extend(known.instances.ids());
             change.before.push(NumberBefore::new(Kind::Group, number, Some(known)));
         }
         if !change.before.is_empty() {
@@ -230,8 +222,8 @@ impl Switch {
             let cause = self.begin_numbers(request, change.before);
             let mut users = self.take_users(&cause, Kind::Group, |group| gone.contains(&group));
             rewatched.iter().for_each(|message| self.submit_number(&cause, message));
-            for (physical, message) in &messages {
-                self.submit_with_users(&cause, *physical, message, &mut users);
+            for physical in ids {
+                self.submit_with_users(&cause, Kind::Group, physical, &mut users);
             }
             // Rules of these entries that name no deleted group.
             self.mend(&cause, users.into_iter().map(|(_, key, _)| key));

@@ -2,7 +2,7 @@
 
 use crate::store::Kind;
 use crate::switch::{NumberBefore, Request, Switch};
-use crate::v13::numbers::{GroupOrMeter, deletion};
+use crate::v13::numbers::GroupOrMeter;
 use crate::v13::unreadable;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -95,6 +95,6 @@ impl Switch {
         let change = NumberBefore::new(Kind::Meter, number, Some(before));
         let cause = self.begin_numbers(request, Vec::from([change]));
         let mut users = self.take_users(&cause, Kind::Meter, |meter| meter == number);
-        self.submit_with_users(&cause, physical, &deletion(Kind::Meter, physical), &mut users);
+        self.submit_with_users(&cause, Kind::Meter, physical, &mut users);
     }
 }

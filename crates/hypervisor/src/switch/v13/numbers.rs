@@ -17,9 +17,9 @@ use crate::v13::numbers::{GroupOrMeter, IdTable, deletion, groups_held, meters_h
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use compile::{RuleKey, Variant};
+use openflow::ErrorCode;
 use openflow::error::v13 as code;
-use openflow::v13::{GROUP_MAX, GroupModCommand, MessageType, MeterMod, MeterModCommand};
-use openflow::{ErrorCode, frame};
+use openflow::v13::{GROUP_MAX, GroupModCommand, MeterMod, MeterModCommand};
 
 impl Switch {
     /// Begins a change of groups or meters.
@@ -74,26 +74,22 @@ impl Switch {
     pub(crate) fn submit_with_users(
         &mut self,
         cause: &Cause,
+        kind: Kind,
         physical: u32,
-        message: &[u8],
         users: &mut Vec<(Vec<u32>, RuleKey, Owner)>,
     ) {
         if self.is_replay() {
             users.retain(|(named, ..)| !named.contains(&physical));
             return;
         }
+        let message = deletion(kind, physical);
         let installed = self.session.installed_mut();
         let written = installed.begin_wide();
-        installed.join_number(written, cause.tenant, message);
-        let kind = if frame::type_(message) == Some(MessageType::METER_MOD.0) {
-            Kind::Meter
-        } else {
-            Kind::Group
-        };
+        installed.join_number(written, cause.tenant, &message);
         for (_, key, owner) in users.extract_if(.., |(named, ..)| named.contains(&physical)) {
             installed.join(written, key, Effect::GoneWith(owner, kind, physical));
         }
-        self.submit_wide(cause, written, message);
+        self.submit_wide(cause, written, &message);
     }
 
     /// Sets or removes a group or meter of a tenant, in memory and in the store. Returns the one before. The id on the

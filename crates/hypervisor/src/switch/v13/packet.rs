@@ -6,7 +6,7 @@ use crate::flows::Flow;
 use crate::ids::TenantIndex;
 use crate::lldp;
 use crate::north::controllers::Asynchronous;
-use crate::switch::{Cause, Request, Switch, packet_out};
+use crate::switch::{Cause, Request, Switch};
 use crate::time::Instant;
 use crate::v13::flow_mod::through_table;
 use crate::v13::unreadable;
@@ -39,12 +39,9 @@ impl Switch {
         let packet = PacketIn::parse(body).map_err(unreadable)?;
         self.announces(packet.buffer_id);
         let in_port = packet.match_.in_port().map_or(PortNo::ANY.0, |port| port.0);
-        let key = Key::extract(in_port, packet.data);
-        let metadata = packet
-            .match_
-            .get(OxmField::METADATA)
-            .and_then(|oxm| oxm.number())
-            .map_or(0, |metadata| metadata as u64);
+        let mut key = Key::extract(in_port, packet.data);
+        let metadata = packet.match_.get(OxmField::METADATA).and_then(|oxm| oxm.number());
+        let metadata = metadata.map_or(0, |metadata| metadata as u64);
         if key.get(Field::DlType) == u128::from(lldp::ETHERTYPE)
             && let Some((id, frame)) = self.map.lldp().verify(packet.data, now)
         {
@@ -60,7 +57,6 @@ impl Switch {
         }
         let mut seen =
             Seen { packet, in_port, metadata: metadata & !metadata::TENANT, wanted: None };
-        let mut key = key;
         seen.packet.table_id = packet.table_id.saturating_sub(self.target().first_table());
         let entry = Cookie::of_entry(packet.cookie, self.settings.installation);
         let owner = match entry {
@@ -93,9 +89,8 @@ impl Switch {
         let is_slice = self.tenants[tenant].network.is_none();
         if is_slice && self.map.ownership().has_readers() {
             self.deliver_to_readers(owner, &key, |switch, reader| {
-                let mut copy = Seen { packet: seen.packet, ..seen };
-                copy.packet.cookie = NO_COOKIE;
-                copy.metadata = 0;
+                let packet = PacketIn { cookie: NO_COOKIE, ..seen.packet };
+                let copy = Seen { packet, metadata: 0, ..seen };
                 switch.deliver_v13(reader, &copy, &key, false, now);
             });
         }
@@ -172,13 +167,12 @@ impl Switch {
             return;
         }
         let (buffer_id, wanted) = match seen.packet.buffer_id {
-            NO_BUFFER => (NO_BUFFER, None),
-            _ if !owner => (NO_BUFFER, None),
-            physical => {
+            physical if owner && physical != NO_BUFFER => {
                 let length = seen.packet.total_len;
                 let buffered = Buffered { physical, key: *key, length };
                 (self.tenants.give_buffered(tenant, buffered), seen.wanted)
             }
+            _ => (NO_BUFFER, None),
         };
         let data = seen.packet.data;
         let data = wanted.and_then(|wanted| data.get(..usize::from(wanted))).unwrap_or(data);
@@ -215,36 +209,19 @@ impl Switch {
         let packet = PacketOut::parse(request.body()).map_err(unreadable)?;
         let tenant = request.tenant;
         let is_network = self.tenants[tenant].network.is_some();
-        let (key, in_port, physical) = if packet.buffer_id == NO_BUFFER {
+        let port = packet.in_port.0;
+        let found = self.find_packet(tenant, packet.buffer_id, port, packet.data, || {
             if packet.data.len() < 14 {
                 return Err(code::BAD_REQUEST_BAD_PACKET.into());
             }
-            let in_port = match packet.in_port {
-                PortNo::CONTROLLER | PortNo::ANY => None,
-                port if is_network => Some(port.0),
-                port if self.map.ownership().sees_port(tenant, port.0) => Some(port.0),
-                PortNo(port) => {
-                    return Err(Reason::InPort.of(port, code::BAD_REQUEST_BAD_PORT));
-                }
-            };
-            let key = Key::extract(packet.in_port.0, packet.data);
-            if Switch::passes_probe_on(is_network, packet.data) {
-                return Err(Reason::WeirsProbe.with(code::BAD_REQUEST_EPERM));
+            match packet.in_port {
+                PortNo::CONTROLLER | PortNo::ANY => Ok(None),
+                _ if is_network || self.map.ownership().sees_port(tenant, port) => Ok(Some(port)),
+                _ => Err(Reason::InPort.of(port, code::BAD_REQUEST_BAD_PORT)),
             }
-            (key, in_port, NO_BUFFER)
-        } else {
-            let packets = &self.tenants[tenant].packets;
-            let buffered = packets.buffers().peek(packet.buffer_id);
-            let buffered = *buffered.ok_or(code::BAD_REQUEST_BUFFER_UNKNOWN)?;
-            // Weir knows the ingress port of a buffered packet, whatever the tenant says.
-            (buffered.key, Some(buffered.key.get(Field::InPort) as u32), buffered.physical)
-        };
-        let is_buffered = physical != NO_BUFFER;
-        let sent = Sent { key: &key, in_port, is_buffered };
+        })?;
         let actions = Actions::V13(packet.actions);
-        let sent =
-            packet_out::PacketOut::new(sent, packet.buffer_id, physical, actions, packet.data);
-        self.send_packet_out(request, &sent)
+        self.send_packet_out(request, &found, packet.buffer_id, actions, packet.data)
     }
 
     /// Sends a buffered packet through the tables after a change that has not released it, as the specification says

@@ -31,12 +31,14 @@ impl Switch {
         let tenant = request.tenant;
         match body {
             Body::PortDesc if self.configures_ports(tenant) => self.postpone(request),
-            Body::PortDesc => self.port_descriptions(request),
+            Body::PortDesc => {
+                let ports = self.described_ports(tenant).into_values();
+                self.reply_parts(request, MultipartType::PORT_DESC, ports);
+            }
             Body::GroupDesc => self.group_descriptions(request),
             Body::MeterConfig { meter_id } => self.meter_configurations(request, meter_id)?,
             Body::Group { group_id } => {
                 let questions = self.group_questions(tenant, group_id);
-                let questions = questions.map_err(|_| code::BAD_REQUEST_BAD_LEN)?;
                 self.collect(request, MultipartType::GROUP.0, Share::Tenant, &questions, 1);
             }
             Body::Meter { meter_id } => {
@@ -172,11 +174,6 @@ impl Switch {
         }
         let (cookie, cookie_mask) = cookies_of(self.tenants[tenant].id, self.settings.installation);
         ask(Body::Flow(FlowStatsRequest { table_id: 0, cookie, cookie_mask, ..Default::default() }))
-    }
-
-    fn port_descriptions(&mut self, request: &Request<'_>) {
-        let ports = self.described_ports(request.tenant);
-        self.reply_parts(request, MultipartType::PORT_DESC, ports.into_values());
     }
 
     /// The tenant's groups, as the tenant described them. Weir does not ask the switch.

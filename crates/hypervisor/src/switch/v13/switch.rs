@@ -12,14 +12,11 @@ use openflow::v13::{
 impl Switch {
     /// The FEATURES_REPLY for a tenant: without Weir's tables.
     pub(crate) fn features_v13(&mut self, request: &Request<'_>) -> Result<(), Refused> {
+        let n_buffers = self.datapath.features().n_buffers.min(crate::buffers::CAPACITY as u32);
         self.reply(request, |switch, out| {
             FeaturesReply {
                 datapath_id: switch.datapath_of(request.tenant),
-                n_buffers: switch
-                    .datapath
-                    .features()
-                    .n_buffers
-                    .min(crate::buffers::CAPACITY as u32),
+                n_buffers,
                 n_tables: switch.tenant_tables(request.tenant),
                 auxiliary_id: 0,
                 capabilities: Capabilities(switch.datapath.features().capabilities)

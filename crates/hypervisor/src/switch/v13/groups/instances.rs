@@ -43,13 +43,12 @@ pub(super) struct Change {
 }
 
 impl Switch {
-    /// Compiles the instances of a group. `known` has the present ids; `command` is the command for these ids.
+    /// Compiles the instances of a group. `known` has the present ids.
     pub(super) fn form_group(
         &mut self,
         tenant: TenantIndex,
         number: u32,
         known: GroupOrMeter,
-        command: GroupModCommand,
     ) -> Result<Formed, Refused> {
         let network = self.tenants[tenant].network.clone();
         let network = network.as_deref();
@@ -57,8 +56,8 @@ impl Switch {
         let wanted = variants(&self.context(tenant), &group);
         let recirculates = recirculates(&self.context(tenant), &group);
         let groups = self.numbers(tenant, Kind::Group);
-        let others =
-            groups.instances() - groups.any(number).map_or(0, |it| it.instances.ids().count());
+        let present = groups.any(number).map(|it| it.instances.ids().count());
+        let others = groups.instances() - present.unwrap_or(0);
         if others + wanted.len() >= MAX_NUMBERS {
             return Err(Reason::GroupInstances.with(code::GROUP_MOD_FAILED_OUT_OF_GROUPS));
         }
@@ -82,9 +81,9 @@ impl Switch {
         let instances = Instances::new(known.instances.id(), ids).recirculating(recirculates);
         let after = GroupOrMeter { instances, ..known.clone() };
         let write = |(variant, id)| {
-            let command = match made.contains(&id) {
+            let command = match present.is_none() || made.contains(&id) {
                 true => GroupModCommand::ADD,
-                false => command,
+                false => GroupModCommand::MODIFY,
             };
             self.write_instance(tenant, network, &group, variant, id, command)
         };
@@ -105,7 +104,7 @@ impl Switch {
         number: u32,
         wanted: GroupOrMeter,
     ) -> Result<Change, Refused> {
-        let formed = self.form_group(tenant, number, wanted, GroupModCommand::MODIFY)?;
+        let formed = self.form_group(tenant, number, wanted)?;
         let mut change = Change::default();
         self.adopt_formed(tenant, number, formed, &mut change);
         if change.regrouped.is_empty() {
@@ -118,7 +117,7 @@ impl Switch {
             if caller == number || !known.named().any(|it| change.regrouped.contains(&it)) {
                 continue;
             }
-            match self.form_group(tenant, caller, known, GroupModCommand::MODIFY) {
+            match self.form_group(tenant, caller, known) {
                 Ok(mut formed) => {
                     self.leave_out_unchanged(tenant, &mut formed, &change.before);
                     self.adopt_formed(tenant, caller, formed, &mut change);
@@ -206,7 +205,7 @@ impl Switch {
     pub(crate) fn reform_group(&mut self, tenant: TenantIndex, number: u32) {
         let Some(known) = self.numbers(tenant, Kind::Group).any(number).cloned() else { return };
         let formed = match self.tenants[tenant].terms.is_present() {
-            true => self.form_group(tenant, number, known, GroupModCommand::MODIFY).ok(),
+            true => self.form_group(tenant, number, known).ok(),
             false => None,
         };
         match formed {
@@ -232,12 +231,12 @@ impl Switch {
         found
     }
 
-    /// The entries that use some of these groups and that get other rules.
+    /// The entries that use some of these groups and that get other rules. `None` if such an entry cannot be installed.
     pub(super) fn planned_with(
         &self,
         tenant: TenantIndex,
         is_meant: impl Fn(u32) -> bool,
-    ) -> Result<HashMap<u32, Vec<Rule>>, Refused> {
+    ) -> Option<HashMap<u32, Vec<Rule>>> {
         let flows = &self.tenants[tenant].flows;
         let uses = |flow: &Flow| groups_of(&flow.actions).into_iter().any(&is_meant);
         let using: Vec<_> = flows.iter().filter(|(_, flow)| uses(flow)).collect();
@@ -246,18 +245,15 @@ impl Switch {
         let mut room = flows.room_for(numbers.into_iter(), entries_left, AT_ONCE);
         let mut planned = HashMap::new();
         for (number, flow) in using {
-            let rules = self.plan(tenant, flow)?;
+            let rules = self.plan(tenant, flow).ok()?;
             if !room.take(flow, &rules) {
-                return Err(code::FLOW_MOD_FAILED_TABLE_FULL.into());
+                return None;
             }
             if rules != flow.rules {
                 planned.insert(number, rules);
             }
         }
-        match collide(flows, &planned) {
-            true => Err(code::FLOW_MOD_FAILED_OVERLAP.into()),
-            false => Ok(planned),
-        }
+        (!collide(flows, &planned)).then_some(planned)
     }
 
     /// A tenant's groups, each after those that it names.

@@ -5,13 +5,13 @@ use crate::named::groups_of;
 use crate::store::Kind;
 use crate::switch::Switch;
 use crate::v13::numbers::GroupOrMeter;
-use crate::v13::statistics::GroupSums;
+use crate::v13::statistics::{GroupSums, ask};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use compile::egress_group::is_egress_group;
 use compile::group::is_left_out;
-use openflow::v13::{BucketCounter, GROUP_ALL, GroupStats, MultipartRequest, MultipartRequestBody};
-use openflow::{Encode, List, TooLong};
+use openflow::v13::{BucketCounter, GROUP_ALL, GroupStats, MultipartRequestBody as Body};
+use openflow::{Encode, List};
 
 /// Up to this many groups on the switch, each has a question of its own.
 const MOST_APART: usize = 64;
@@ -19,11 +19,7 @@ const MOST_APART: usize = 64;
 impl Switch {
     /// The questions to the switch for a tenant's group, or for all its groups. Nothing if there is no such group. For
     /// many groups, one question asks for the groups of all tenants, and the answer is filtered.
-    pub(crate) fn group_questions(
-        &self,
-        tenant: TenantIndex,
-        number: u32,
-    ) -> Result<Vec<u8>, TooLong> {
+    pub(crate) fn group_questions(&self, tenant: TenantIndex, number: u32) -> Vec<u8> {
         let wanted: Vec<u32> = match number {
             GROUP_ALL => {
                 let own = self.own_groups(tenant);
@@ -35,12 +31,7 @@ impl Switch {
                 known.into_iter().flat_map(|known| known.instances.ids()).collect()
             }
         };
-        let mut questions = Vec::new();
-        for group_id in wanted {
-            let body = MultipartRequestBody::Group { group_id };
-            MultipartRequest::from(body).write_message(0, &mut questions)?;
-        }
-        Ok(questions)
+        wanted.into_iter().flat_map(|group_id| ask(Body::Group { group_id })).collect()
     }
 
     /// A tenant's groups by their ids on the switch, without egress groups, which the tenant does not know.

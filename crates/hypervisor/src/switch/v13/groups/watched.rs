@@ -13,7 +13,7 @@ use crate::v13::numbers::GroupOrMeter;
 use alloc::vec::Vec;
 use openflow::ErrorCode;
 use openflow::error::v13 as code;
-use openflow::v13::{GROUP_ANY, GroupMod, GroupModCommand};
+use openflow::v13::{GROUP_ANY, GroupMod};
 
 impl Switch {
     /// An error if a bucket of a new or changed group watches a missing group.
@@ -37,30 +37,21 @@ impl Switch {
         is_meant: impl Fn(u32) -> bool,
         change: &mut Change,
     ) -> Vec<Vec<u8>> {
+        let groups = self.numbers(tenant, Kind::Group);
+        let watches = |number: &u32| {
+            let group = groups.get(*number).and_then(GroupOrMeter::group);
+            group.is_some_and(|it| it.buckets.iter().any(|bucket| is_meant(bucket.watch_group)))
+        };
+        let watching: Vec<u32> = groups.all().into_iter().filter(watches).collect();
         let mut messages = Vec::new();
-        for number in self.watchers_of(tenant, is_meant) {
+        for number in watching {
             let known = self.numbers(tenant, Kind::Group).get(number).cloned();
-            let command = GroupModCommand::MODIFY;
-            let formed = known.map(|it| self.form_group(tenant, number, it, command));
+            let formed = known.map(|it| self.form_group(tenant, number, it));
             if let Some(Ok(mut formed)) = formed {
                 messages.append(&mut formed.messages);
                 self.adopt_formed(tenant, number, formed, change);
             }
         }
         messages
-    }
-
-    /// The tenant's groups that watch one of these groups.
-    pub(super) fn watchers_of(
-        &self,
-        tenant: TenantIndex,
-        is_meant: impl Fn(u32) -> bool,
-    ) -> Vec<u32> {
-        let groups = self.numbers(tenant, Kind::Group);
-        let watches = |number: &u32| {
-            let group = groups.get(*number).and_then(GroupOrMeter::group);
-            group.is_some_and(|it| it.buckets.iter().any(|bucket| is_meant(bucket.watch_group)))
-        };
-        groups.all().into_iter().filter(watches).collect()
     }
 }
