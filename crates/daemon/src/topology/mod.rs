@@ -36,7 +36,7 @@ pub use label_feed::{Counts, LabelFeed, LinkLabel};
 pub use orders::Orders;
 pub use setup::{Maps, Setup, Tenant};
 pub use state::{Origin, State, Wire};
-pub use watch::{Change, Snapshot, Subscription, Watch};
+pub use watch::{Snapshot, Subscription, Watch};
 
 use crate::metrics::Registry;
 use crate::shard::command::Handle;

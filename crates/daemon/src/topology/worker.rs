@@ -318,7 +318,7 @@ impl Worker {
             network: self.state.network().clone(),
             wires: self.state.wires().copied().collect(),
         };
-        self.watch.publish(snapshot, changed);
+        self.watch.publish(snapshot);
     }
 
     /// Logs the new state of a link, once for both directions.
