@@ -43,18 +43,9 @@ impl Current {
     }
 }
 
-/// The receiver of configurations, which enforces them.
-pub trait PolicySink: Send {
-    /// Applies a whole configuration. An error (certificates that cannot be loaded, no number for a new tenant) refuses
-    /// the whole configuration, with the reason.
-    fn apply(&mut self, config: &Config) -> Result<(), String>;
-}
-
-impl<F: FnMut(&Config) -> Result<(), String> + Send> PolicySink for F {
-    fn apply(&mut self, config: &Config) -> Result<(), String> {
-        self(config)
-    }
-}
+/// Applies a whole configuration. An error (certificates that cannot be loaded, no number for a new tenant) refuses the
+/// whole configuration, with the reason.
+pub type PolicySink = Box<dyn FnMut(&Config) -> Result<(), String> + Send>;
 
 /// The result of a look at the file.
 #[derive(Debug)]
@@ -90,7 +81,7 @@ impl std::error::Error for Refusal {}
 /// Watches one configuration file.
 pub struct Reloader {
     path: PathBuf,
-    sink: Box<dyn PolicySink>,
+    sink: PolicySink,
     metrics: Arc<Registry>,
     current: Current,
     /// The state of the file when it was last read.
@@ -131,7 +122,7 @@ impl Reloader {
     pub fn new(
         path: &Path,
         current: Current,
-        sink: Box<dyn PolicySink>,
+        sink: PolicySink,
         metrics: Arc<Registry>,
     ) -> Reloader {
         metrics.process.reloads_applied.increment();
@@ -188,7 +179,7 @@ impl Reloader {
         if config == *self.current.get() && !force {
             return Outcome::Unchanged;
         }
-        if let Err(error) = self.sink.apply(&config) {
+        if let Err(error) = (self.sink)(&config) {
             return self.refuse(Refusal::Sink(error));
         }
         tracing::info!(file, tenants = config.tenants.len(), "the configuration was taken over");
