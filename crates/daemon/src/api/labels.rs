@@ -15,6 +15,7 @@ use utoipa::ToSchema;
 
 use super::bounds::Listener;
 use super::topology::Place;
+use crate::metrics::LabelMetrics;
 use crate::topology::LabelFeed;
 
 /// The most events that wait for one client; a slower client misses events, and gets a notice.
@@ -36,13 +37,12 @@ pub struct Counts {
 
 impl Counts {
     /// The present counts.
-    pub fn new(label_feed: &LabelFeed) -> Counts {
-        let counts = label_feed.counts();
+    pub fn new(metrics: &LabelMetrics) -> Counts {
         Counts {
-            flows: counts.flows,
-            lost_flows: counts.lost_flows,
-            labels_sent: counts.sent,
-            labels_replaced: counts.replaced,
+            flows: metrics.flows.get() as usize,
+            lost_flows: metrics.lost_flows.get() as usize,
+            labels_sent: metrics.sent.get(),
+            labels_replaced: metrics.replaced.get(),
         }
     }
 }

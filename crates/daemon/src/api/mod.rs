@@ -334,7 +334,7 @@ async fn topology_now(
     responses((status = 200, description = "counts", body = labels::Counts), Elsewhere)
 )]
 async fn label_counts(State(sources): State<Sources>) -> Response {
-    Json(labels::Counts::new(&sources.labels)).into_response()
+    Json(labels::Counts::new(&sources.metrics.process.labels)).into_response()
 }
 
 /// The last labels of a tenant.

@@ -159,7 +159,7 @@ impl Summary {
         });
         let tenants = tenants.collect();
         let snapshot = topology.current();
-        let followed = (labels.counts().flows > 0).then(|| labels.loads());
+        let followed = (metrics.process.labels.flows.get() > 0).then(|| labels.loads());
         let load = |end: PortId| {
             let followed = || Some(followed.as_ref()?.get(&end).copied().unwrap_or(0));
             sent.get(&(end.dpid.0, end.port.get())).copied().or_else(followed)

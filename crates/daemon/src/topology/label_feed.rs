@@ -33,27 +33,13 @@ struct Shared {
     /// The load of followed flows on links, by the sending port.
     loads: Mutex<BTreeMap<PortId, u64>>,
     stream: broadcast::Sender<LinkLabel>,
-    counts: Mutex<Counts>,
-}
-
-/// The numbers of followed flows and of labels.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Followed flows.
-    pub flows: usize,
-    /// Followed flows that do not reach their receiver.
-    pub lost_flows: usize,
-    /// Labels sent to all tenants together.
-    pub sent: u64,
-    /// Labels that a newer label replaced before they were sent.
-    pub replaced: u64,
 }
 
 impl Default for LabelFeed {
     fn default() -> LabelFeed {
         let (stream, _) = broadcast::channel(BEHIND);
-        let (tenants, labels, loads, counts) = Default::default();
-        LabelFeed(Arc::new(Shared { tenants, labels, loads, stream, counts }))
+        let (tenants, labels, loads) = Default::default();
+        LabelFeed(Arc::new(Shared { tenants, labels, loads, stream }))
     }
 }
 
@@ -82,15 +68,6 @@ impl LabelFeed {
     /// All labels of all tenants from now on.
     pub fn listen(&self) -> broadcast::Receiver<LinkLabel> {
         self.0.stream.subscribe()
-    }
-
-    /// The numbers of followed flows and of labels.
-    pub fn counts(&self) -> Counts {
-        *lock(&self.0.counts)
-    }
-
-    pub(super) fn set_counts(&self, counts: Counts) {
-        *lock(&self.0.counts) = counts;
     }
 
     pub(super) fn set_tenants(&self, tenants: BTreeMap<String, TenantId>) {
