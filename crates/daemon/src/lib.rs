@@ -32,6 +32,7 @@ pub mod control;
 pub mod descriptors;
 mod expiry;
 pub mod identity;
+mod lock;
 pub mod logging;
 mod memory;
 pub mod metrics;

@@ -18,9 +18,10 @@ use std::fmt;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use crate::config::{self, Config, LoadError};
+use crate::lock::lock;
 use crate::metrics::Registry;
 
 /// The configuration in force, for all readers; `listen` and `store` are the values from the start of the process.
@@ -35,11 +36,7 @@ impl Current {
 
     /// The configuration that is in force now.
     pub fn get(&self) -> Arc<Config> {
-        Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn set(&self, config: Config) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
+        Arc::clone(&lock(&self.0))
     }
 }
 
@@ -183,7 +180,7 @@ impl Reloader {
             return self.refuse(Refusal::Sink(error));
         }
         tracing::info!(file, tenants = config.tenants.len(), "the configuration was taken over");
-        self.current.set(config);
+        *lock(&self.current.0) = Arc::new(config);
         self.metrics.process.reloads_applied.increment();
         Outcome::Applied
     }

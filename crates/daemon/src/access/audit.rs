@@ -10,12 +10,13 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::lock::lock;
 use crate::store::StoreError;
 
 /// The newest file, in the state folder; older files have the suffix `.1` and so on.
@@ -96,13 +97,13 @@ impl Audit {
 
     /// Locks the log for one change, so that lines are in the order of the store.
     pub fn turn(&self) -> MutexGuard<'_, ()> {
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.turn)
     }
 
     /// Writes the line of a change before the change is stored; returns the line's number.
     pub fn write(&self, change: &mut Change<'_>) -> Result<u64, StoreError> {
         let left_out = shorten(&mut change.difference);
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut writer = lock(&self.writer);
         let Some(writer) = &mut *writer else { return Ok(0) };
         let seq = writer.next;
         writer.line(&Line { seq, at_ms: now_ms(), change, left_out }).map_err(failed)?;
@@ -111,7 +112,7 @@ impl Audit {
 
     /// Writes that the change of a line was not made.
     pub fn undo(&self, not_made: u64, why: &str) {
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut writer = lock(&self.writer);
         let Some(writer) = &mut *writer else { return };
         let line = Undone { seq: writer.next, at_ms: now_ms(), not_made, why };
         if let Err(error) = writer.line(&line) {

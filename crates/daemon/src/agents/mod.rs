@@ -19,11 +19,12 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use fabric::edge::LONGEST_DATAGRAM;
 
+use crate::lock::lock;
 use crate::metrics::Registry;
 use crate::threads::{Priority, Thread};
 use crate::topology::Inbox;
@@ -194,10 +195,6 @@ fn draw_life() -> io::Result<u64> {
     let mut life = [0; 8];
     File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut life))?;
     Ok(u64::from_ne_bytes(life))
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes, HttpBody};
@@ -19,6 +19,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::{Duration, Instant, timeout};
 
 use super::answers::error;
+use crate::lock::lock;
 use crate::metrics::{ApiRefusal, Detail, Registry, encode};
 
 /// The most bytes of a body. A document of a thousand links has some 200 kB.
@@ -187,7 +188,7 @@ impl Bounds {
 
     /// A place for a listener to `to`, with at most `most` listeners.
     fn place(&self, to: String, most: usize) -> Option<Listener> {
-        let mut listeners = self.0.listeners.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut listeners = lock(&self.0.listeners);
         let all: usize = listeners.values().sum();
         let same = listeners.get(&to).copied().unwrap_or(0);
         if all >= self.0.most_listeners || same >= most {
@@ -207,7 +208,7 @@ pub(super) struct Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        let mut listeners = self.of.0.listeners.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut listeners = lock(&self.of.0.listeners);
         if let Some(count) = listeners.get_mut(&self.to) {
             *count -= 1;
             if *count == 0 {

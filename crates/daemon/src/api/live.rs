@@ -8,7 +8,7 @@
 //! Weir makes a summary once for all viewers, and less often the larger it is. A slow viewer misses events in between,
 //! and at most one event waits for it. So the cost of viewers does not depend on the number of events.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use axum::body::{Body, Bytes};
@@ -26,6 +26,7 @@ use super::bounds::{Bounds, Listener};
 use super::sources::Sources;
 use super::summary::{Before, Summary};
 use crate::access::caller::Caller;
+use crate::lock::lock;
 use crate::logging::recent;
 use crate::metrics::ApiRefusal;
 
@@ -231,10 +232,6 @@ fn event(name: &str, data: &impl Serialize) -> Bytes {
 fn now_ms() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 pub(super) fn routes<S: Clone + Send + Sync + 'static>(live: Live) -> Router<S> {

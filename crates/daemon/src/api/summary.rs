@@ -6,7 +6,6 @@
 //! data.
 
 use std::collections::BTreeMap;
-use std::sync::PoisonError;
 
 use fabric::PortId;
 use serde::Serialize;
@@ -15,6 +14,7 @@ use utoipa::ToSchema;
 use super::sources::Sources;
 use super::view::Latency;
 use crate::dpid::Dpid;
+use crate::lock::lock;
 use crate::metrics::{Direction, Grant, Snapshot, Sums, SwitchMetrics, TenantMetrics};
 
 /// The summary of the present state.
@@ -137,7 +137,7 @@ impl Summary {
             .collect();
         let mut sent = BTreeMap::new();
         for switch in &switches {
-            let loads = switch.port_loads.lock().unwrap_or_else(PoisonError::into_inner);
+            let loads = lock(&switch.port_loads);
             sent.extend(loads.iter().map(|(&port, &load)| ((switch.dpid, port), load)));
         }
         let switches = switches.iter().map(|switch| {
@@ -255,7 +255,7 @@ impl Parts {
         let [south, north] = &mut self.queues;
         *south += tenant.queue_southbound.get();
         *north += tenant.queue_northbound.get();
-        let grant = tenant.grant.lock().unwrap_or_else(PoisonError::into_inner);
+        let grant = lock(&tenant.grant);
         let rules = tenant.entries.get();
         let Some(may) = may(&grant) else { return };
         let is_fuller = |than: &Fullest| {

@@ -4,10 +4,12 @@
 //! and ends with the session; it is written when a connection begins or ends, never per message.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::instruments::SharedCounter;
+
+use crate::lock::lock;
 
 /// The reason why a connection to a controller failed or ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,16 +117,16 @@ impl Contacts {
 
     /// Forgets a controller that is not configured any more.
     pub fn forget(&self, address: &str) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(address);
+        lock(&self.0).remove(address);
     }
 
     /// All connections.
     pub fn all(&self) -> BTreeMap<String, Contact> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.0).clone()
     }
 
     fn change(&self, address: &str, change: impl FnOnce(&mut Contact)) {
-        let mut contacts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut contacts = lock(&self.0);
         match contacts.get_mut(address) {
             Some(contact) => change(contact),
             None => change(contacts.entry(address.to_owned()).or_default()),

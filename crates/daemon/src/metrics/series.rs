@@ -4,7 +4,7 @@ use hypervisor::{NumberShare, PortTraffic, RateShare, Standing, TableShare};
 use std::array;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use super::api::ApiMetrics;
 use super::contacts::Contacts;
@@ -12,6 +12,8 @@ use super::instruments::{Counter, Gauge, Histogram, SharedCounter};
 use super::kinds::{Direction, DropReason, Kind, Rejection};
 use super::names;
 use super::totals::{Sums, TenantTotals, Totals};
+
+use crate::lock::lock;
 
 /// OpenFlow message types with a counter of their own; all others share the last one, as in the core.
 pub(super) const TYPES: usize = hypervisor::counters::TYPES - 1;
@@ -130,7 +132,7 @@ impl SwitchMetrics {
     /// Instruments for a tenant on this switch, counting from zero; the newest registration of an id is shown.
     pub fn tenant(&self, id: u16, name: &str) -> Arc<TenantMetrics> {
         let metrics = Arc::new(TenantMetrics::new(name, self.totals.tenant(name)));
-        let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tenants = lock(&self.tenants);
         tenants.retain(|_, tenant| tenant.strong_count() > 0);
         tenants.insert(id, Arc::downgrade(&metrics));
         metrics
@@ -138,7 +140,7 @@ impl SwitchMetrics {
 
     /// The tenants on this switch, by ascending id.
     pub fn tenants(&self) -> Vec<Arc<TenantMetrics>> {
-        let tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
+        let tenants = lock(&self.tenants);
         tenants.values().filter_map(Weak::upgrade).collect()
     }
 }

@@ -6,7 +6,7 @@ mod families;
 mod sums;
 mod writer;
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use super::api::ApiRefusal;
 use super::instruments::Gauge;
@@ -18,6 +18,8 @@ use families::*;
 use hypervisor::PortTraffic;
 use sums::{OfTenant, sum};
 use writer::{Text, dpid, seconds};
+
+use crate::lock::lock;
 
 /// The detail of tenants' counters on switches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -328,7 +330,7 @@ impl Text<'_> {
         for (name, help, counted) in families {
             self.family(name, "counter", help);
             each(switches, |_, dpid, tenant| {
-                let ports = tenant.ports.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                let ports = lock(&tenant.ports).clone();
                 for PortTraffic { port, received, sent } in ports {
                     let port = port.to_string();
                     for (direction, count) in [("received", received), ("sent", sent)] {

@@ -1,12 +1,14 @@
 //! The counters of a tenant over all switches, including disconnected ones, so that sums over switches only grow.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use super::contacts::ContactCounts;
 use super::instruments::Snapshot;
 use super::kinds::{Direction, DropReason};
 use super::names;
+
+use crate::lock::lock;
 
 /// The totals of all tenants, by name.
 #[derive(Debug, Default)]
@@ -15,7 +17,7 @@ pub struct Totals(Mutex<BTreeMap<String, Arc<TenantTotals>>>);
 impl Totals {
     /// The totals of a tenant, which begin with zero.
     pub fn tenant(&self, name: &str) -> Arc<TenantTotals> {
-        let mut tenants = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tenants = lock(&self.0);
         match tenants.get(name) {
             Some(totals) => Arc::clone(totals),
             None => Arc::clone(tenants.entry(name.to_owned()).or_default()),
@@ -24,13 +26,13 @@ impl Totals {
 
     /// Forgets tenants that are not configured any more.
     pub fn keep(&self, is_configured: impl Fn(&str) -> bool) {
-        let mut tenants = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tenants = lock(&self.0);
         tenants.retain(|name, _| is_configured(name));
     }
 
     /// The totals of all tenants, by name.
     pub(super) fn all(&self) -> BTreeMap<String, Arc<TenantTotals>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.0).clone()
     }
 }
 
@@ -45,12 +47,12 @@ pub struct TenantTotals {
 impl TenantTotals {
     /// The tenant's counts on disconnected switches.
     pub(super) fn past(&self) -> Sums {
-        self.past.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.past).clone()
     }
 
     /// Adds counts to those of disconnected switches.
     pub(super) fn add(&self, counts: impl FnOnce(&mut Sums)) {
-        counts(&mut self.past.lock().unwrap_or_else(PoisonError::into_inner));
+        counts(&mut lock(&self.past));
     }
 }
 

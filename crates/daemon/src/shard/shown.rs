@@ -9,8 +9,10 @@ use hypervisor::trace::{NoEntrance, Owner};
 use hypervisor::{FlowPage, Known, TenantId};
 use std::cmp::Reverse;
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
+
+use crate::lock::lock;
 
 pub use super::question::{FlowsAsked, NotPassed, Passed, REFUSALS, RefusalShown, Start};
 
@@ -216,7 +218,7 @@ impl Reader {
     ) -> Result<T, NoAnswer> {
         loop {
             let now = Instant::now();
-            let wait = self.budget().wait(now);
+            let wait = lock(&self.budget).wait(now);
             if wait.is_zero() {
                 break;
             }
@@ -232,12 +234,8 @@ impl Reader {
         let answered = answer.recv_timeout(deadline.saturating_duration_since(Instant::now()));
         // A late answer does not report its processor time.
         let took = answered.as_ref().map_or(AT_ONCE, |(_, took)| *took);
-        self.budget().charge(took);
+        lock(&self.budget).charge(took);
         answered.map(|(answer, _)| answer).map_err(|_| NoAnswer::Silence)
-    }
-
-    fn budget(&self) -> MutexGuard<'_, Budget> {
-        self.budget.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -245,6 +243,6 @@ impl Reader {
 impl Reader {
     /// Charges the processor time of questions.
     pub(super) fn charge(&self, took: Duration) {
-        self.budget().charge(took);
+        lock(&self.budget).charge(took);
     }
 }

@@ -17,6 +17,8 @@ use openflow::Version;
 
 use super::setup::{Maps, Setup};
 
+use crate::lock::lock;
+
 /// The most waiting probes.
 const PROBES: usize = 4096;
 /// The most ports of one switch with waiting news.
@@ -77,7 +79,7 @@ pub struct Inbox {
 impl Inbox {
     /// Sets the states of ports; `None`: removed. The thread reads these ports together.
     pub fn ports(&self, dpid: u64, version: Version, ports: Vec<(u32, Option<PortState>)>) {
-        let mut news = self.lock();
+        let mut news = lock(&self.news);
         let switch = news.switches.entry(dpid).or_default();
         switch.version = Some(version);
         let known = &mut switch.ports;
@@ -95,7 +97,7 @@ impl Inbox {
 
     /// Reports added, changed and removed entries of tenants' tables.
     pub fn flows(&self, dpid: u64, version: Version, changes: Vec<FlowChange>) {
-        let mut news = self.lock();
+        let mut news = lock(&self.news);
         let switch = news.switches.entry(dpid).or_default();
         switch.version = Some(version);
         let changes = changes.into_iter().map(|it| ((it.tenant, it.number), it.entry));
@@ -105,14 +107,14 @@ impl Inbox {
 
     /// Reports that a switch has disconnected.
     pub fn gone(&self, dpid: u64) {
-        let mut news = self.lock();
+        let mut news = lock(&self.news);
         news.switches.insert(dpid, SwitchNews { is_gone: true, ..SwitchNews::default() });
         self.notify(news);
     }
 
     /// Reports a received probe.
     pub fn probe(&self, dpid: u64, port: u32, frame: Vec<u8>) {
-        let mut news = self.lock();
+        let mut news = lock(&self.news);
         if news.probes.len() < PROBES {
             news.probes.push_back((dpid, port, frame));
         } else {
@@ -123,28 +125,28 @@ impl Inbox {
 
     /// Reports the measured rates of a virtual interface; `None`: not measured any more.
     pub fn sent(&self, tenant: TenantId, vnic: MacAddress, sent: Sent) {
-        let mut news = self.lock();
+        let mut news = lock(&self.news);
         news.sent.insert((tenant, vnic), sent);
         self.mention(news);
     }
 
     /// Sets new maps of tenants' own networks.
     pub fn maps(&self, maps: Maps) {
-        let mut news = self.lock();
+        let mut news = lock(&self.news);
         news.maps = Some(maps);
         self.notify(news);
     }
 
     /// Sets another configuration.
     pub fn configure(&self, setup: Setup) {
-        let mut news = self.lock();
+        let mut news = lock(&self.news);
         news.setup = Some(setup);
         self.notify(news);
     }
 
     /// Ends the thread.
     pub fn stop(&self) {
-        let mut news = self.lock();
+        let mut news = lock(&self.news);
         news.stop = true;
         self.notify(news);
     }
@@ -152,7 +154,7 @@ impl Inbox {
     /// Waits for news, and returns all news: at once if there is urgent news, and at `rest` if there is news that can
     /// wait. At `until` the call returns without news if the news can wait longer.
     pub fn wait(&self, until: Option<Instant>, rest: Option<Instant>) -> News {
-        let mut news = self.lock();
+        let mut news = lock(&self.news);
         loop {
             let now = Instant::now();
             let rest = rest.filter(|rest| *rest > now);
@@ -173,10 +175,6 @@ impl Inbox {
                 None => self.changed.wait(news).unwrap_or_else(PoisonError::into_inner),
             };
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, News> {
-        self.news.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn notify(&self, mut news: MutexGuard<'_, News>) {

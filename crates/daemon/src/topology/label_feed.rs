@@ -1,11 +1,13 @@
 //! Labels for REST and server-sent events: the last label of each link and tenant, and the stream of new labels.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use fabric::{Dpid, PortId, TenantId};
 use hypervisor::Label;
 use tokio::sync::broadcast;
+
+use crate::lock::lock;
 
 /// The most labels that a slow listener may lag behind; beyond, the listener is informed that it missed labels, and
 /// asks for all of them.
@@ -96,10 +98,6 @@ impl LabelFeed {
         // Sending fails only if there is no listener.
         let _ = self.0.stream.send(label);
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

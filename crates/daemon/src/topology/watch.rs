@@ -1,12 +1,14 @@
 //! The topology for other threads: the newest state, and notices of changes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use fabric::Network;
 
 use super::state::Wire;
+
+use crate::lock::lock;
 
 /// The known network at one moment.
 #[derive(Clone, Debug, Default)]
@@ -74,9 +76,8 @@ impl Subscription {
     /// Waits for the next change; `false` if there is none in time.
     pub fn wait(&self, within: Duration) -> bool {
         let Subscription(slot) = self;
-        let waited = slot
-            .changed
-            .wait_timeout_while(lock(&slot.has_news), within, |has_news| !*has_news);
+        let waited =
+            slot.changed.wait_timeout_while(lock(&slot.has_news), within, |has_news| !*has_news);
         std::mem::take(&mut *waited.unwrap_or_else(PoisonError::into_inner).0)
     }
 }
@@ -86,10 +87,6 @@ impl Slot {
         *lock(&self.has_news) = true;
         self.changed.notify_one();
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
