@@ -1,6 +1,9 @@
 //! The common parts of all REST paths: names in paths, and answers to refused requests. Each refusal is one JSON
 //! object, [`Failure`]; the OpenAPI document lists the refusals of each path.
 
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
 use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
@@ -8,7 +11,9 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Json, Response};
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use futures_core::Stream;
 use serde::{Deserialize, Serialize};
+use tokio::sync::mpsc::Receiver;
 use utoipa::{IntoResponses, ToSchema};
 
 /// The reason why a request was refused.
@@ -117,6 +122,20 @@ pub(super) fn compressed(asked: &HeaderMap, answer: &impl Serialize) -> Response
     let _ = serde_json::to_writer(&mut into, answer);
     let form = [(header::CONTENT_TYPE, "application/json"), (header::CONTENT_ENCODING, "gzip")];
     (form, into.finish().unwrap_or_default()).into_response()
+}
+
+/// Pieces of an answer, or events, that are made while the client reads them. The held value is dropped with them.
+pub(super) struct Pieces<T, H = ()> {
+    pub(super) pieces: Receiver<T>,
+    pub(super) _held: H,
+}
+
+impl<T, H: Unpin> Stream for Pieces<T, H> {
+    type Item = T;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<T>> {
+        self.pieces.poll_recv(context)
+    }
 }
 
 /// The name in the path.

@@ -5,6 +5,7 @@
 //! `/healthz` use no shared resource, so they are not refused.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
@@ -18,7 +19,7 @@ use futures_core::Stream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::{Duration, Instant, timeout};
 
-use super::answers::error;
+use super::answers::{Pieces, error};
 use crate::lock::lock;
 use crate::metrics::{ApiRefusal, Detail, Registry, encode};
 
@@ -163,7 +164,13 @@ impl Bounds {
             }
             Detail::Product => {
                 let permit = self.alone()?;
-                Some(Body::from_stream(Pieces::new(metrics, detail, permit)))
+                let (sender, pieces) = mpsc::channel(AHEAD);
+                tokio::task::spawn_blocking(move || {
+                    let mut send = |piece| sender.blocking_send(Ok::<_, Infallible>(piece)).is_ok();
+                    encode(&metrics, detail, &mut send);
+                    drop(permit);
+                });
+                Some(Body::from_stream(Pieces { pieces, _held: () }))
             }
         }
     }
@@ -332,28 +339,6 @@ impl HttpBody for Held {
 
     fn size_hint(&self) -> hyper::body::SizeHint {
         self.body.size_hint()
-    }
-}
-
-/// An answer that is computed in parts while the client reads it.
-struct Pieces(mpsc::Receiver<String>);
-
-impl Pieces {
-    fn new(metrics: Arc<Registry>, detail: Detail, permit: OwnedSemaphorePermit) -> Pieces {
-        let (sender, pieces) = mpsc::channel(AHEAD);
-        tokio::task::spawn_blocking(move || {
-            encode(&metrics, detail, &mut |piece| sender.blocking_send(piece).is_ok());
-            drop(permit);
-        });
-        Pieces(pieces)
-    }
-}
-
-impl Stream for Pieces {
-    type Item = Result<String, std::convert::Infallible>;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.0.poll_recv(context).map(|piece| piece.map(Ok))
     }
 }
 

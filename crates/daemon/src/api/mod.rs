@@ -376,7 +376,7 @@ async fn label_events(
             let Some(listener) = bounds.listener(&name) else {
                 return bounds.refuse(ApiRefusal::Listeners, "too many listen to events already");
             };
-            let events = labels::Events::new(sources.labels.clone(), tenant, listener);
+            let events = labels::events(sources.labels.clone(), tenant, listener);
             // A regular comment keeps proxies from closing a quiet stream.
             Sse::new(events).keep_alive(KeepAlive::default()).into_response()
         }
