@@ -12,9 +12,12 @@ use axum::response::{IntoResponse, Json, Response};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use futures_core::Stream;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc::Receiver;
 use utoipa::{IntoResponses, ToSchema};
+
+use crate::shard::shown::NoAnswer;
 
 /// The reason why a request was refused.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
@@ -103,8 +106,11 @@ pub(super) fn error(status: StatusCode, message: &str) -> Response {
     (status, Json(failure)).into_response()
 }
 
-/// The refusal if traces and lists have used their part of the event loops' time.
-pub(super) fn busy() -> Response {
+/// The refusal if a shard does not answer, or if traces and lists have used their part of the event loops' time.
+pub(super) fn unanswered(why: NoAnswer, silence: &str) -> Response {
+    if why == NoAnswer::Silence {
+        return error(StatusCode::SERVICE_UNAVAILABLE, silence);
+    }
     let message = "traces, flow tables and lists of refusals have used their part of Weir's time: ask again in a second";
     let mut response = error(StatusCode::TOO_MANY_REQUESTS, message);
     response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
@@ -138,13 +144,13 @@ impl<T, H: Unpin> Stream for Pieces<T, H> {
     }
 }
 
-/// The name in the path.
-pub(super) struct Name(pub(super) String);
+/// The name in the path, or the names.
+pub(super) struct Name<T = String>(pub(super) T);
 
-impl<S: Send + Sync> FromRequestParts<S> for Name {
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Name<T> {
     type Rejection = Response;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Name, Response> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Name<T>, Response> {
         let refuse = |refused: PathRejection| error(refused.status(), &refused.body_text());
         let Path(name) = Path::from_request_parts(parts, state).await.map_err(refuse)?;
         Ok(Name(name))

@@ -261,7 +261,10 @@ fn queries_are_refused_as_busy_while_the_query_budget_is_exhausted() {
     reader.charge(Duration::from_secs(1));
     let start = shown::Start::Switch { dpid: 7, port: 1, frame: Vec::new() };
     let soon = Duration::from_secs(2);
-    assert_eq!(reader.passage(&start, Instant::now() + soon).unwrap_err(), shown::NotPassed::Busy);
+    assert_eq!(
+        reader.passage(&start, Instant::now() + soon).unwrap_err(),
+        shown::NotPassed::NoAnswer(shown::NoAnswer::Busy)
+    );
     assert_eq!(reader.refusals("red", soon).unwrap_err(), shown::NoAnswer::Busy);
     let flows = shown::FlowsAsked {
         tenant: "red".to_owned(),
@@ -269,7 +272,7 @@ fn queries_are_refused_as_busy_while_the_query_budget_is_exhausted() {
         side: hypervisor::Side::Tenant,
         after: None,
     };
-    assert!(matches!(reader.flows(&flows, soon), shown::Shown::Busy));
+    assert_eq!(reader.flows(&flows, soon).unwrap_err(), shown::NoAnswer::Busy);
     assert!(shard.commands.try_recv().is_err(), "the shard is not asked");
 }
 
