@@ -22,7 +22,7 @@ use tokio::time::Instant;
 
 use crate::access::caller::{Account, Caller, Known};
 use crate::access::rates::origin;
-use crate::access::tokens::{Seconds, Token};
+use crate::access::tokens::Seconds;
 use crate::lock::lock;
 
 /// The peer of a connection.
@@ -61,23 +61,10 @@ pub struct Client {
     /// The client's certificate, with a verified chain.
     certificate: OnceLock<PeerCertificate>,
     state: Mutex<(Phase, Instant)>,
-    shown: Mutex<Shown>,
-    /// The account that the client has shown, if it has one.
-    account: Mutex<Option<Account>>,
+    /// The caller of the last request; `None` if the client has shown no valid account yet.
+    caller: Mutex<Option<Caller>>,
     gives_way: Notify,
     among: Weak<Clients>,
-}
-
-/// The account that the client has shown.
-#[derive(Debug, Default)]
-enum Shown {
-    /// No account yet.
-    #[default]
-    Nothing,
-    /// A valid account.
-    Something,
-    /// The token of its last request.
-    Token(Arc<Token>),
 }
 
 impl Client {
@@ -86,8 +73,7 @@ impl Client {
             peer,
             certificate: OnceLock::new(),
             state: Mutex::new((Phase::Waiting, Instant::now())),
-            shown: Mutex::default(),
-            account: Mutex::default(),
+            caller: Mutex::default(),
             gives_way: Notify::new(),
             among,
         })
@@ -111,12 +97,7 @@ impl Client {
 
     /// Sets the account that the client has shown.
     pub(super) fn shows(&self, caller: &Caller) {
-        *lock(&self.account) = caller.account();
-        let shown = match &caller.known {
-            Known::Token(token) => Shown::Token(Arc::clone(token)),
-            Known::Here | Known::Certificate(_) => Shown::Something,
-        };
-        *lock(&self.shown) = shown;
+        *lock(&self.caller) = Some(caller.clone());
     }
 
     /// Whether the client's request may go on: whether there is room among the requests in progress.
@@ -131,7 +112,7 @@ impl Client {
 
     /// Those whose requests in progress are counted together: an account, or all clients of an address without one.
     fn source(&self) -> (Option<Account>, Option<IpAddr>) {
-        let account = lock(&self.account).clone();
+        let account = lock(&self.caller).as_ref().and_then(Caller::account);
         let address = match self.peer {
             Peer::Tcp(address) | Peer::Tls(address) if account.is_none() => {
                 Some(origin(address.ip()))
@@ -142,14 +123,14 @@ impl Client {
     }
 
     fn is_stranger(&self) -> bool {
-        let shown = lock(&self.shown);
-        matches!(*shown, Shown::Nothing)
+        lock(&self.caller).is_none()
     }
 
     /// Whether the token of the present answer or event stream is not valid any more.
     pub(super) fn is_shut_out(&self, now: Seconds) -> bool {
-        let shown = lock(&self.shown);
-        matches!(&*shown, Shown::Token(token) if !token.is_in_force(now))
+        let caller = lock(&self.caller);
+        let known = caller.as_ref().map(|caller| &caller.known);
+        matches!(known, Some(Known::Token(token)) if !token.is_in_force(now))
     }
 
     /// Returns when the connection has to be closed for another one.
