@@ -66,7 +66,7 @@ impl Agents {
         let life = draw_life()?;
         let worker = Worker {
             socket,
-            receiver: Receiver::new(&setup, life),
+            receiver: Receiver::new(&setup, life, Arc::clone(&metrics)),
             life,
             setup,
             origin: Instant::now(),
@@ -169,7 +169,7 @@ impl Worker {
         while let Some((tenant, vnic, sent)) = self.receiver.poll_change() {
             self.inbox.sent(tenant, vnic, sent);
         }
-        self.receiver.count(&self.metrics.process.agents);
+        self.receiver.count();
     }
 
     fn configure(&mut self, setup: Setup) {
@@ -181,7 +181,7 @@ impl Worker {
             self.inbox.sent(tenant, vnic, None);
         }
         self.life = self.life.wrapping_add(1);
-        self.receiver = Receiver::new(&setup, self.life);
+        self.receiver = Receiver::new(&setup, self.life, Arc::clone(&self.metrics));
         self.setup = setup;
     }
 
