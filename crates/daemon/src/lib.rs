@@ -44,6 +44,7 @@ pub mod serve;
 pub mod shard;
 mod sheets;
 pub mod store;
+mod system;
 mod threads;
 pub mod topology;
 mod unsupported;

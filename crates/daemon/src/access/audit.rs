@@ -6,18 +6,17 @@
 //! The file survives the end of the process, like the store. There are at most [`FILES`] files of [`LARGEST`] bytes;
 //! the oldest file is deleted.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::lock::lock;
 use crate::store::StoreError;
+use crate::system::{now_ms, open_private};
 
 /// The newest file, in the state folder; older files have the suffix `.1` and so on.
 pub const FILE: &str = "audit.jsonl";
@@ -125,11 +124,6 @@ fn failed(error: io::Error) -> StoreError {
     StoreError::Io { doing: "writing the audit log".to_owned(), error: error.to_string() }
 }
 
-fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
-
 /// Omits parts beyond the limit, and returns their number.
 fn shorten(difference: &mut Vec<Value>) -> usize {
     let (mut bytes, all) = (0, difference.len());
@@ -144,14 +138,7 @@ fn shorten(difference: &mut Vec<Value>) -> usize {
 
 impl Writer {
     fn open(dir: &Path, largest: u64) -> io::Result<Writer> {
-        let options = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .clone();
-        let mut file = options.open(dir.join(FILE))?;
+        let mut file = open_private(&dir.join(FILE))?;
         let length = file.metadata()?.len();
         let (whole, last) = last_line(&mut file, length)?;
         // Removes an incomplete line that a killed process has left.

@@ -6,11 +6,9 @@
 //! A revoked token is invalid at once, even if the revocation cannot be stored.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{SystemTime, UNIX_EPOCH};
 use std::{fmt, str};
 
 use serde::{Deserialize, Serialize};
@@ -20,6 +18,7 @@ use utoipa::ToSchema;
 use super::{Reach, Role};
 use crate::lock::lock;
 use crate::store::{Documents, StoreError};
+use crate::system::{now_ms, random};
 
 /// The place of the document in the store.
 const PLACE: &str = "api/tokens";
@@ -35,7 +34,7 @@ pub type Seconds = u64;
 
 /// The present time.
 pub fn now() -> Seconds {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+    now_ms() / 1_000
 }
 
 type Hash = [u8; 32];
@@ -289,9 +288,7 @@ fn read(bytes: &[u8]) -> Option<Kept> {
 }
 
 fn new_text() -> io::Result<String> {
-    let mut bytes = [0; 32];
-    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(format!("{PREFIX}{}", hex(&bytes)))
+    Ok(format!("{PREFIX}{}", hex(&random::<32>()?)))
 }
 
 fn hash(text: &str) -> Hash {

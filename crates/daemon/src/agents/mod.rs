@@ -15,8 +15,7 @@
 mod receiver;
 mod setup;
 
-use std::fs::File;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind};
 use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -26,6 +25,7 @@ use fabric::edge::LONGEST_DATAGRAM;
 
 use crate::lock::lock;
 use crate::metrics::Registry;
+use crate::system::random;
 use crate::threads::{Priority, Thread};
 use crate::topology::Inbox;
 use receiver::{Receiver, Rest};
@@ -63,7 +63,8 @@ impl Agents {
         let socket = UdpSocket::bind(listen).map_err(|error| {
             io::Error::new(error.kind(), format!("cannot listen for agents on {listen}: {error}"))
         })?;
-        let life = draw_life()?;
+        // A number that no earlier process has used.
+        let life = u64::from_ne_bytes(random()?);
         let worker = Worker {
             socket,
             receiver: Receiver::new(&setup, life, Arc::clone(&metrics)),
@@ -188,13 +189,6 @@ impl Worker {
     fn now(&self) -> fabric::Instant {
         fabric::Instant(u64::try_from(self.origin.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
-}
-
-/// A number that no earlier process has used.
-fn draw_life() -> io::Result<u64> {
-    let mut life = [0; 8];
-    File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut life))?;
-    Ok(u64::from_ne_bytes(life))
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use axum::body::{Body, Bytes};
 use axum::http::{StatusCode, Uri, header};
@@ -29,6 +29,7 @@ use crate::access::caller::Caller;
 use crate::lock::lock;
 use crate::logging::recent;
 use crate::metrics::ApiRefusal;
+use crate::system::now_ms;
 
 /// The time between two summaries, and the largest age of a requested summary.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -213,11 +214,6 @@ type Sent = Result<Bytes, Infallible>;
 fn event(name: &str, data: &impl Serialize) -> Bytes {
     let data = serde_json::to_string(data).unwrap_or_default();
     format!("event: {name}\ndata: {data}\n\n").into()
-}
-
-fn now_ms() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }
 
 pub(super) fn routes<S: Clone + Send + Sync + 'static>(live: Live) -> Router<S> {

@@ -6,7 +6,6 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::{self, Write};
 use std::sync::Mutex;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
@@ -14,6 +13,7 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 
 use crate::lock::lock;
+use crate::system::now_ms;
 
 /// The number of kept lines.
 const KEPT: usize = 500;
@@ -86,8 +86,7 @@ impl Recent {
         };
         let mut said = Said::default();
         event.record(&mut said);
-        let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let time_ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let time_ms = now_ms();
         let mut kept = lock(&self.0);
         kept.number += 1;
         let of_tenant = said.fields.get("tenant").map_or(0, |tenant| kept.count(tenant));

@@ -5,11 +5,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use super::instruments::SharedCounter;
 
 use crate::lock::lock;
+use crate::system::now_ms;
 
 /// The reason why a connection to a controller failed or ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,8 +107,7 @@ impl Contacts {
 
     /// Notes that the connection failed or ended; Weir connects again after `retry`.
     pub fn lost(&self, address: &str, why: Lost, words: &str, retry: Duration) {
-        let at = SystemTime::now().duration_since(UNIX_EPOCH);
-        let at = at.map_or(0, |since| since.as_millis() as u64);
+        let at = now_ms();
         self.change(address, |contact| {
             contact.connected = false;
             contact.retry = Some(retry.as_millis() as u64);
