@@ -500,10 +500,7 @@ impl Shard {
 fn before_hello(reason: &CloseReason) -> Lost {
     match reason {
         CloseReason::ConnectFailed(_) => Lost::Unreachable,
-        CloseReason::PlainPeer
-        | CloseReason::TlsPeer
-        | CloseReason::TlsHandshakeCut
-        | CloseReason::Tls(_) => Lost::Tls,
+        reason if reason.is_tls() => Lost::Tls,
         _ => Lost::Handshake,
     }
 }

@@ -6,7 +6,7 @@ use super::connected::Peer;
 use super::table::{Arriving, Entry, Timer};
 use crate::dpid::Dpid;
 use crate::metrics::{Kind, Rejection};
-use channel::{CloseReason, Connection, ReadState, Readiness, Step, TimerKey, Token};
+use channel::{Connection, ReadState, Readiness, Step, TimerKey, Token};
 
 /// The most bytes read from a switch in one turn; some hundred messages.
 const SWITCH_BUDGET: usize = 32 << 10;
@@ -104,13 +104,7 @@ impl Shard {
             }
             None => match state {
                 ReadState::Closed(reason) => {
-                    let why = match reason {
-                        CloseReason::PlainPeer
-                        | CloseReason::TlsPeer
-                        | CloseReason::TlsHandshakeCut
-                        | CloseReason::Tls(_) => Rejection::Tls,
-                        _ => Rejection::Handshake,
-                    };
+                    let why = if reason.is_tls() { Rejection::Tls } else { Rejection::Handshake };
                     self.metrics.process.rejected(Kind::Switch, why).increment();
                     let source = self.arrivals.source(readiness.token);
                     if why == Rejection::Tls {
