@@ -118,7 +118,7 @@ impl Client {
     /// Runs a handshake to its end. Frames that are not of it (see [`Step::NotOurs`]) are dropped.
     pub fn shake_hands(&mut self, mut handshake: Handshake) -> Result<Established, Error> {
         let mut out = Vec::new();
-        let _ = handshake.start(&mut out);
+        handshake.start(&mut out);
         self.send(&out)?;
         loop {
             let frame = self.receive()?;

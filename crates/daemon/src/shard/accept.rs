@@ -62,10 +62,8 @@ impl Shard {
         connection.hold(permit);
         let handshake = Handshake::towards_switch(self.versions, 0);
         let mut hello = Vec::new();
-        let pushed = handshake
-            .start(&mut hello)
-            .map_err(|error| error.to_string())
-            .and_then(|()| connection.push(&hello).map_err(|_| "the HELLO has no room".to_owned()));
+        handshake.start(&mut hello);
+        let pushed = connection.push(&hello).map_err(|_| "the HELLO has no room".to_owned());
         let registered = pushed.and_then(|()| {
             self.events.register(&mut connection).map_err(|error| error.to_string())
         });
