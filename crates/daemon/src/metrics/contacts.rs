@@ -35,30 +35,21 @@ pub enum Lost {
 }
 
 impl Lost {
-    /// In the order of the discriminants.
-    pub const ALL: [Lost; 8] = [
-        Lost::Unreachable,
-        Lost::Tls,
-        Lost::Handshake,
-        Lost::Timeout,
-        Lost::Closed,
-        Lost::Silent,
-        Lost::Fault,
-        Lost::Descriptors,
+    /// In the order of the discriminants, with the values of labels.
+    pub const ALL: [(Lost, &str); 8] = [
+        (Lost::Unreachable, "unreachable"),
+        (Lost::Tls, "tls"),
+        (Lost::Handshake, "handshake"),
+        (Lost::Timeout, "timeout"),
+        (Lost::Closed, "closed"),
+        (Lost::Silent, "silent"),
+        (Lost::Fault, "fault"),
+        (Lost::Descriptors, "descriptors"),
     ];
 
     /// The label's value.
     pub fn name(self) -> &'static str {
-        match self {
-            Lost::Unreachable => "unreachable",
-            Lost::Tls => "tls",
-            Lost::Handshake => "handshake",
-            Lost::Timeout => "timeout",
-            Lost::Closed => "closed",
-            Lost::Silent => "silent",
-            Lost::Fault => "fault",
-            Lost::Descriptors => "descriptors",
-        }
+        Lost::ALL[self as usize].1
     }
 }
 
@@ -127,10 +118,7 @@ impl Contacts {
 
     fn change(&self, address: &str, change: impl FnOnce(&mut Contact)) {
         let mut contacts = lock(&self.0);
-        match contacts.get_mut(address) {
-            Some(contact) => change(contact),
-            None => change(contacts.entry(address.to_owned()).or_default()),
-        }
+        change(contacts.entry(address.to_owned()).or_default());
     }
 }
 
@@ -140,8 +128,8 @@ mod tests {
 
     #[test]
     fn loss_reasons_are_in_discriminant_order_and_have_unique_names() {
-        assert!(Lost::ALL.iter().enumerate().all(|(i, &why)| why as usize == i));
-        let names: std::collections::BTreeSet<_> = Lost::ALL.iter().map(|why| why.name()).collect();
+        assert!(Lost::ALL.iter().enumerate().all(|(i, &(why, _))| why as usize == i));
+        let names: std::collections::BTreeSet<_> = Lost::ALL.iter().map(|(_, name)| name).collect();
         assert_eq!(names.len(), Lost::ALL.len());
     }
 }

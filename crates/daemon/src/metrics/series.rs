@@ -251,12 +251,6 @@ impl TenantMetrics {
         &self.dropped[why as usize]
     }
 
-    /// Counts an ERROR that Weir sent to the tenant instead of passing its request on.
-    #[inline]
-    pub fn refuse(&self, error_type: u16, code: u16) {
-        self.refused.count(error_type, code);
-    }
-
     /// Copies the count of an error that is kept elsewhere.
     pub fn publish_refused(&self, error_type: u16, code: u16, total: u64) {
         self.refused.counter(error_type, code).publish(total);
@@ -275,13 +269,13 @@ impl TenantMetrics {
     /// PACKET_INs that did not reach the tenant, by reason.
     pub fn dropped_by_reason(&self) -> Vec<(String, u64)> {
         let all = DropReason::ALL.iter();
-        let counts = all.map(|&why| (names::drop(why).to_owned(), self.dropped(why).get()));
+        let counts = all.map(|&(why, name)| (name.to_owned(), self.dropped(why).get()));
         counts.filter(|(_, count)| *count > 0).collect()
     }
 
     /// Adds the tenant's counts on the switch, which has this version.
     pub(super) fn add_to(&self, sums: &mut Sums, version: u8) {
-        for (at, direction) in Direction::ALL.into_iter().enumerate() {
+        for (at, (direction, _)) in Direction::ALL.into_iter().enumerate() {
             for (message_type, count) in self.messages(direction).seen() {
                 let known = message_type.and_then(|t| names::message_type(version, t));
                 *sums.messages.entry((at, known.unwrap_or("unknown"))).or_default() += count;
@@ -290,7 +284,7 @@ impl TenantMetrics {
         for (error, count) in self.refusals() {
             *sums.refused.entry(names::error(version, error)).or_default() += count;
         }
-        for (sum, why) in sums.dropped.iter_mut().zip(DropReason::ALL) {
+        for (sum, (why, _)) in sums.dropped.iter_mut().zip(DropReason::ALL) {
             *sum += self.dropped(why).get();
         }
         sums.examined += self.examined.get();
@@ -338,10 +332,6 @@ struct Refusals {
 const TAKEN: u64 = 1 << 32;
 
 impl Refusals {
-    fn count(&self, error_type: u16, code: u16) {
-        self.counter(error_type, code).increment();
-    }
-
     fn counter(&self, error_type: u16, code: u16) -> &Counter {
         let key = TAKEN | u64::from(error_type) << 16 | u64::from(code);
         for (slot, counter) in &self.slots {
@@ -464,9 +454,7 @@ impl ProcessMetrics {
     /// Connections without a complete handshake: the peer, the reason, and the count.
     pub fn rejected_by_reason(&self) -> Vec<(&'static str, &'static str, u64)> {
         let kinds = Kind::ALL.iter().flat_map(|&kind| Rejection::ALL.map(|why| (kind, why)));
-        let named = |(kind, why)| {
-            (names::kind(kind), names::rejection(why), self.rejected(kind, why).get())
-        };
+        let named = |((kind, peer), (why, reason))| (peer, reason, self.rejected(kind, why).get());
         kinds.map(named).filter(|(_, _, count)| *count > 0).collect()
     }
 
@@ -482,10 +470,10 @@ mod tests {
 
     #[test]
     fn lists_of_metric_labels_are_in_discriminant_order() {
-        assert!(Direction::ALL.iter().enumerate().all(|(i, &d)| d as usize == i));
-        assert!(DropReason::ALL.iter().enumerate().all(|(i, &d)| d as usize == i));
-        assert!(Rejection::ALL.iter().enumerate().all(|(i, &d)| d as usize == i));
-        assert!(Kind::ALL.iter().enumerate().all(|(i, &d)| d as usize == i));
+        assert!(Direction::ALL.iter().enumerate().all(|(i, it)| it.0 as usize == i));
+        assert!(DropReason::ALL.iter().enumerate().all(|(i, it)| it.0 as usize == i));
+        assert!(Rejection::ALL.iter().enumerate().all(|(i, it)| it.0 as usize == i));
+        assert!(Kind::ALL.iter().enumerate().all(|(i, it)| it.0 as usize == i));
     }
 
     #[test]
@@ -499,12 +487,12 @@ mod tests {
     #[test]
     fn refusals_beyond_sixteen_kinds_are_still_counted() {
         let refusals = Refusals::default();
-        refusals.count(0, 0);
+        refusals.counter(0, 0).increment();
         for code in 0..20 {
-            refusals.count(1, code);
-            refusals.count(1, code);
+            refusals.counter(1, code).increment();
+            refusals.counter(1, code).increment();
         }
-        refusals.count(0xffff, 0xffff);
+        refusals.counter(0xffff, 0xffff).increment();
         let seen: Vec<_> = refusals.seen().collect();
         assert_eq!(seen.len(), 17);
         assert_eq!(seen[0], (Some((0, 0)), 1));

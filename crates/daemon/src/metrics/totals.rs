@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex};
 use super::contacts::ContactCounts;
 use super::instruments::Snapshot;
 use super::kinds::{Direction, DropReason};
-use super::names;
 
 use crate::lock::lock;
 
@@ -18,10 +17,7 @@ impl Totals {
     /// The totals of a tenant, which begin with zero.
     pub fn tenant(&self, name: &str) -> Arc<TenantTotals> {
         let mut tenants = lock(&self.0);
-        match tenants.get(name) {
-            Some(totals) => Arc::clone(totals),
-            None => Arc::clone(tenants.entry(name.to_owned()).or_default()),
-        }
+        Arc::clone(tenants.entry(name.to_owned()).or_default())
     }
 
     /// Forgets tenants that are not configured any more.
@@ -89,7 +85,7 @@ impl Sums {
 
     /// PACKET_INs that did not reach the tenant, by reason.
     pub fn dropped(&self) -> BTreeMap<&'static str, u64> {
-        let all = DropReason::ALL.into_iter().map(names::drop).zip(self.dropped);
+        let all = DropReason::ALL.into_iter().map(|(_, reason)| reason).zip(self.dropped);
         all.filter(|(_, count)| *count > 0).collect()
     }
 
