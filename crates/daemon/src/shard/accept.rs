@@ -8,6 +8,7 @@ use crate::dpid::Dpid;
 use crate::metrics::{Kind, Rejection};
 use channel::{Connection, Established, Handshake, PeerCertificate, Scheme, Token};
 use hypervisor::big_switch::is_key;
+use openflow::VersionSet;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -60,7 +61,7 @@ impl Shard {
             return;
         };
         connection.hold(permit);
-        let handshake = Handshake::towards_switch(self.versions, 0);
+        let handshake = Handshake::towards_switch(VersionSet::SUPPORTED, 0);
         let mut hello = Vec::new();
         handshake.start(&mut hello);
         let pushed = connection.push(&hello).map_err(|_| "the HELLO has no room".to_owned());

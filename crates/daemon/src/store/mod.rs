@@ -215,11 +215,6 @@ impl Store {
         }
     }
 
-    /// [`Store::tenant_ids`] for one tenant.
-    pub fn tenant_id(&self, name: &str) -> Result<TenantId, StoreError> {
-        self.tenant_ids(&[name])?.first().copied().ok_or(StoreError::Closed)
-    }
-
     /// The stored items of a switch, by key. The call waits for the store thread; shards use [`ShardStore::load`].
     /// Changes that wait while the thread rests are not included.
     pub fn load(&self, dpid: u64) -> Result<Vec<Stored>, StoreError> {
