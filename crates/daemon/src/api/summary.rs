@@ -18,7 +18,7 @@ use crate::lock::lock;
 use crate::metrics::{Direction, Grant, Snapshot, Sums, SwitchMetrics, TenantMetrics};
 
 /// The summary of the present state.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Default, Serialize, ToSchema)]
 pub struct Summary {
     /// The time of the summary, in milliseconds of Unix time.
     pub time_ms: u64,
@@ -169,8 +169,6 @@ impl Summary {
             load: load(wire.ends[0]).zip(load(wire.ends[1])).map(|(there, back)| [there, back]),
         });
         let summary = Summary {
-            time_ms: 0,
-            started_ms: 0,
             store_full: metrics.store_full(),
             configuration: metrics.process.reloads_applied.get(),
             topology: snapshot.number,
@@ -178,25 +176,19 @@ impl Summary {
             switches,
             tenants,
             links: links.collect(),
+            ..Summary::default()
         };
         (summary, histograms)
     }
-}
 
-impl Summary {
     /// The part of the summary that concerns one tenant. The tenant does not learn how often others change something.
     pub(super) fn of(&self, tenant: &str) -> Summary {
         let own = self.tenants.iter().filter(|it| it.name == tenant);
         Summary {
             time_ms: self.time_ms,
             started_ms: self.started_ms,
-            store_full: None,
-            configuration: 0,
-            topology: 0,
-            networks: 0,
-            switches: Vec::new(),
             tenants: own.cloned().collect(),
-            links: Vec::new(),
+            ..Summary::default()
         }
     }
 }
