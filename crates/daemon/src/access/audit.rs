@@ -212,27 +212,17 @@ fn last_line(file: &mut File, length: u64) -> io::Result<(u64, Option<u64>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::tests::Folder;
 
-    struct Folder(PathBuf);
-
-    impl Folder {
-        fn new(name: &str) -> Folder {
-            let name = format!("weir-audit-{name}-{}", std::process::id());
-            let folder = std::env::temp_dir().join(name);
-            fs::create_dir_all(&folder).unwrap();
-            Folder(folder)
-        }
-
-        fn lines(&self, file: &str) -> Vec<Value> {
-            let text = fs::read_to_string(self.0.join(file)).unwrap();
-            text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-        }
+    fn folder(name: &str) -> Folder {
+        let folder = Folder::new(&format!("audit-{name}"));
+        fs::create_dir_all(&folder.0).unwrap();
+        folder
     }
 
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.0);
-        }
+    fn lines(folder: &Folder, file: &str) -> Vec<Value> {
+        let text = fs::read_to_string(folder.0.join(file)).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
     fn change<'a>(difference: Vec<Value>) -> Change<'a> {
@@ -242,7 +232,7 @@ mod tests {
 
     #[test]
     fn audit_numbers_continue_after_a_restart_and_a_partial_line_is_removed() {
-        let folder = Folder::new("restart");
+        let folder = folder("restart");
         let audit = Audit::open(Some(&folder.0)).unwrap();
         assert_eq!(audit.write(&mut change(vec!["a".into()])).unwrap(), 1);
         audit.undo(1, "the disk is full");
@@ -253,7 +243,7 @@ mod tests {
         fs::write(&path, text).unwrap();
         let audit = Audit::open(Some(&folder.0)).unwrap();
         assert_eq!(audit.write(&mut change(Vec::new())).unwrap(), 3);
-        let lines = folder.lines(FILE);
+        let lines = lines(&folder, FILE);
         assert_eq!(lines.len(), 3);
         assert_eq!((&lines[0]["tenant"], &lines[0]["difference"][0]), (&"red".into(), &"a".into()));
         assert_eq!((&lines[1]["not_made"], &lines[2]["seq"]), (&1.into(), &3.into()));
@@ -261,7 +251,7 @@ mod tests {
 
     #[test]
     fn audit_log_files_and_lines_are_bounded() {
-        let folder = Folder::new("bounds");
+        let folder = folder("bounds");
         let writer = Writer::open(&folder.0, 2_000).unwrap();
         let audit = Audit { turn: Mutex::new(()), writer: Mutex::new(Some(writer)) };
         for number in 1..=100 {
@@ -271,8 +261,8 @@ mod tests {
         names.sort_by_key(|it| it.file_name());
         assert_eq!(names.len(), FILES);
         assert!(names.iter().all(|it| it.metadata().unwrap().len() <= 2_000));
-        assert_eq!(folder.lines(FILE).last().unwrap()["seq"], 100);
-        let (older, newer) = (folder.lines("audit.jsonl.1"), folder.lines(FILE));
+        assert_eq!(lines(&folder, FILE).last().unwrap()["seq"], 100);
+        let (older, newer) = (lines(&folder, "audit.jsonl.1"), lines(&folder, FILE));
         let number = |line: &Value| line["seq"].as_u64().unwrap();
         assert_eq!(number(older.last().unwrap()) + 1, number(&newer[0]));
         // Without the newest file, the sequence numbers continue after the last number of the older file.
@@ -282,7 +272,7 @@ mod tests {
 
         let mut large = change(vec!["y".repeat(LONGEST / 2).into(); 5]);
         Audit::open(Some(&folder.0)).unwrap().write(&mut large).unwrap();
-        assert_eq!(folder.lines(FILE).last().unwrap()["left_out"], 4);
+        assert_eq!(lines(&folder, FILE).last().unwrap()["left_out"], 4);
     }
 
     #[test]

@@ -61,7 +61,7 @@ impl Messages {
 }
 
 /// The counters of one switch connection.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct SwitchMetrics {
     /// The switch.
     pub dpid: u64,
@@ -101,21 +101,9 @@ impl SwitchMetrics {
         SwitchMetrics {
             dpid,
             version,
-            sheet: Mutex::default(),
             known_as: AtomicU64::new(dpid),
             totals,
-            received: Messages::default(),
-            sent: Messages::default(),
-            own_messages: Counter::default(),
-            packet_in_unclaimed: Counter::default(),
-            unexpected: Counter::default(),
-            unanswered: Counter::default(),
-            own_refused: Counter::default(),
-            others_rules: Gauge::default(),
-            port_loads: Mutex::default(),
-            window: Gauge::default(),
-            outstanding: Gauge::default(),
-            tenants: Mutex::default(),
+            ..SwitchMetrics::default()
         }
     }
 
@@ -174,7 +162,7 @@ pub struct Grant {
 }
 
 /// The counters of one tenant on one switch.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct TenantMetrics {
     /// The tenant's name.
     pub name: String,
@@ -215,27 +203,7 @@ pub struct TenantMetrics {
 
 impl TenantMetrics {
     fn new(name: &str, totals: Arc<TenantTotals>) -> Self {
-        TenantMetrics {
-            name: name.to_owned(),
-            totals,
-            contacts: Contacts::default(),
-            controllers: Gauge::default(),
-            queue_southbound: Gauge::default(),
-            queue_northbound: Gauge::default(),
-            flows: Gauge::default(),
-            entries: Gauge::default(),
-            groups: Gauge::default(),
-            meters: Gauge::default(),
-            grant: Mutex::default(),
-            ports: Mutex::default(),
-            held: Gauge::default(),
-            examined: Counter::default(),
-            added_southbound: Histogram::default(),
-            added_northbound: Histogram::default(),
-            messages: array::from_fn(|_| Messages::default()),
-            dropped: array::from_fn(|_| Counter::default()),
-            refused: Refusals::default(),
-        }
+        TenantMetrics { name: name.to_owned(), totals, ..TenantMetrics::default() }
     }
 
     /// Messages of the tenant in one direction. `FromSwitch` and `ToSwitch` count messages on the tenant's behalf, so
