@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use crate::{
-    Address, Connection, Error, Established, Event, EventLoop, Flushed, Handshake, Listener,
-    Options, ReadState, Step, Tls, Token,
+    Address, CloseReason, Connection, Error, Established, Event, EventLoop, Flushed, Handshake,
+    Listener, Options, ReadState, Step, Tls, Token,
 };
 
 /// What is read in one go.
@@ -118,7 +118,7 @@ impl Client {
     /// Runs a handshake to its end. Frames that are not of it (see [`Step::NotOurs`]) are dropped.
     pub fn shake_hands(&mut self, mut handshake: Handshake) -> Result<Established, Error> {
         let mut out = Vec::new();
-        let _ = handshake.start(&mut out);
+        handshake.start(&mut out);
         self.send(&out)?;
         loop {
             let frame = self.receive()?;
@@ -132,7 +132,7 @@ impl Client {
     }
 
     /// Waits until the peer's end; frames that come before it are dropped.
-    pub fn wait_closed(&mut self) -> Result<crate::CloseReason, Error> {
+    pub fn wait_closed(&mut self) -> Result<CloseReason, Error> {
         loop {
             match self.receive() {
                 Ok(_) => {}
@@ -156,7 +156,8 @@ impl Client {
             }
             // Reading while we write: or else two peers with full buffers would wait for ever.
             match self.connection.receive(READ).state {
-                ReadState::Closed(crate::CloseReason::PeerClosed) if self.is_writable() => {}
+                ReadState::Closed(CloseReason::PeerClosed)
+                    if !self.connection.is_tls_handshaking() => {}
                 ReadState::Closed(reason) => return Err(Error::Closed(reason)),
                 ReadState::Drained | ReadState::More => {}
             }
@@ -170,10 +171,6 @@ impl Client {
             }
             self.event_loop.wait(&mut self.events, Some(left))?;
         }
-    }
-
-    fn is_writable(&self) -> bool {
-        !self.connection.is_tls_handshaking()
     }
 
     fn flush(&mut self) -> Result<Flushed, Error> {

@@ -116,11 +116,8 @@ impl Connection {
     /// [`CloseReason::ConnectFailed`] on the next [`receive`](Self::receive) or
     /// [`flush`](Self::flush).
     pub fn dial(address: &Address, tls: Option<&Tls>, options: &Options) -> Result<Self, Error> {
-        let tls = match (address.scheme, tls) {
-            (Scheme::Tcp, _) => None,
-            (Scheme::Ssl, None) => return Err(Error::TlsMissing(*address)),
-            (Scheme::Ssl, Some(tls)) => Some(TlsStream::connect(tls, address.addr)?),
-        };
+        let tls = address.identity(tls)?;
+        let tls = tls.map(|tls| TlsStream::connect(tls, address.addr)).transpose()?;
         let stream = TcpStream::connect(address.addr)
             .map_err(|error| Error::io(format!("connect to {address}"), error))?;
         options.apply(&stream)?;
@@ -324,11 +321,6 @@ impl Connection {
     /// Our own address; `None` in memory.
     pub fn local_address(&self) -> Option<SocketAddr> {
         self.socket.tcp()?.local_addr().ok()
-    }
-
-    /// Switches Nagle's algorithm off (`true`) or on.
-    pub fn set_nodelay(&mut self, nodelay: bool) -> io::Result<()> {
-        self.socket.tcp().map_or(Ok(()), |stream| stream.set_nodelay(nodelay))
     }
 
     /// Totals so far.

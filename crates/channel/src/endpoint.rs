@@ -24,11 +24,7 @@ impl Listener {
     /// Listens (with SO_REUSEADDR). An `ssl:` address needs `tls`. Port 0 takes a free one, which
     /// [`address`](Self::address) returns.
     pub fn bind(address: &Address, tls: Option<&Tls>, options: Options) -> Result<Self, Error> {
-        let tls = match (address.scheme, tls) {
-            (Scheme::Tcp, _) => None,
-            (Scheme::Ssl, None) => return Err(Error::TlsMissing(*address)),
-            (Scheme::Ssl, Some(tls)) => Some(tls.clone()),
-        };
+        let tls = address.identity(tls)?.cloned();
         let failed = |error| Error::io(format!("listen on {address}"), error);
         let socket = TcpListener::bind(address.addr).map_err(failed)?;
         let addr = socket.local_addr().map_err(failed)?;
@@ -112,10 +108,8 @@ impl Dialer {
         options: Options,
         backoff: Backoff,
     ) -> Result<Self, Error> {
-        match (address.scheme, tls) {
-            (Scheme::Ssl, None) => Err(Error::TlsMissing(address)),
-            _ => Ok(Dialer { address, tls: tls.cloned(), options, backoff }),
-        }
+        let tls = address.identity(tls)?.cloned();
+        Ok(Dialer { address, tls, options, backoff })
     }
 
     /// Whom we call.

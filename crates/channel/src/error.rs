@@ -52,6 +52,10 @@ impl Error {
     pub(crate) fn io(what: impl Into<String>, source: io::Error) -> Self {
         Error::Io { what: what.into(), source }
     }
+
+    pub(crate) fn identity(error: impl fmt::Display) -> Self {
+        Error::TlsIdentity(error.to_string())
+    }
 }
 
 impl fmt::Display for Error {
@@ -125,9 +129,10 @@ impl CloseReason {
         }
     }
 
-    /// True for the peer's orderly end, false for every fault.
-    pub fn is_orderly(&self) -> bool {
-        *self == CloseReason::PeerClosed
+    /// True if TLS failed. A missing close_notify is no such failure.
+    pub fn is_tls(&self) -> bool {
+        use CloseReason::{PlainPeer, Tls, TlsHandshakeCut, TlsPeer};
+        matches!(self, PlainPeer | TlsPeer | TlsHandshakeCut | Tls(_))
     }
 }
 

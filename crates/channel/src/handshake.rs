@@ -7,7 +7,7 @@ use std::fmt;
 
 use openflow::error::{Error as ErrorBody, v13};
 use openflow::hello::negotiate;
-use openflow::{ErrorCode, Hello, TooLong, Version, VersionSet, frame};
+use openflow::{ErrorCode, Hello, Version, VersionSet, frame};
 
 use crate::message_type::{
     ECHO_REPLY, ECHO_REQUEST, ERROR, FEATURES_REPLY, FEATURES_REQUEST, HELLO,
@@ -127,11 +127,9 @@ impl Handshake {
 
     /// Appends our HELLO, which both sides send without waiting (specification 1.3.5,
     /// section 6.3.1). Call it once, when the connection stands or even before.
-    ///
-    /// # Errors
-    /// Never in practice: the frame has at most 16 bytes.
-    pub fn start(&self, out: &mut Vec<u8>) -> Result<(), TooLong> {
-        Hello::write_message(self.allowed, self.xid, out)
+    pub fn start(&self, out: &mut Vec<u8>) {
+        // The frame has at most 16 bytes.
+        let _ = Hello::write_message(self.allowed, self.xid, out);
     }
 
     /// Takes the peer's next frame (as [`Connection::next_frame`](crate::Connection::next_frame)

@@ -23,9 +23,9 @@
 //!
 //! // Each side sends its HELLO at once.
 //! let mut handshake = Handshake::towards_controller(VersionSet::SUPPORTED, 1);
-//! switch.send_buffer().build(|out| handshake.start(out))??;
+//! switch.send_buffer().build(|out| handshake.start(out))?;
 //! let old = Handshake::towards_switch(VersionSet::only(Version::V1_0), 1);
-//! controller.send_buffer().build(|out| old.start(out))??;
+//! controller.send_buffer().build(|out| old.start(out))?;
 //! controller.flush()?;
 //!
 //! // The switch's turn: receive within a budget, take frames, flush what they caused.

@@ -67,16 +67,6 @@ impl<K: Copy + Eq + Hash + Ord> Timers<K> {
         None
     }
 
-    /// How many timers are set.
-    pub fn len(&self) -> usize {
-        self.deadlines.len()
-    }
-
-    /// True if no timer is set.
-    pub fn is_empty(&self) -> bool {
-        self.deadlines.is_empty()
-    }
-
     /// Drops the entries whose deadlines no longer apply.
     fn rebuild(&mut self) {
         self.heap = self.deadlines.iter().map(|(&key, &at)| Reverse((at, key))).collect();
@@ -115,7 +105,7 @@ mod tests {
         assert_eq!(all(&mut timers, at(5)), [1]);
         assert_eq!(all(&mut timers, at(39)), []);
         assert_eq!(all(&mut timers, at(40)), [2]);
-        assert_eq!((timers.next(), timers.len()), (None, 0));
+        assert_eq!((timers.next(), timers.deadlines.len()), (None, 0));
     }
 
     /// Deadlines that are moved earlier again and again leave entries behind, but not without end.

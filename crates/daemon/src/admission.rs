@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use channel::{CertificateName, PeerCertificate};
 use hypervisor::Pool;
 
-use crate::config::{Certificate, Config};
+use crate::config::{Certificate, Config, Listed};
 use crate::dpid::Dpid;
 use crate::metrics::Rejection;
 
@@ -27,17 +27,6 @@ pub struct Admission {
     listed: HashMap<u64, Listed>,
     /// The maximum number of connected switches that are not listed.
     unlisted: usize,
-}
-
-/// The configured properties of a listed switch.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed {
-    /// The address from which the switch connects.
-    pub address: Option<IpAddr>,
-    /// The certificate that it has.
-    pub certificate: Option<Certificate>,
-    /// Its name, which may stand in its certificate.
-    pub name: Option<String>,
 }
 
 /// The kind of an admitted switch.
@@ -69,10 +58,7 @@ pub enum Refused {
 impl Admission {
     /// The rules of this configuration.
     pub fn new(config: &Config) -> Admission {
-        let listed = config.switches.iter().map(|switch| {
-            let (certificate, name) = (switch.certificate.clone(), switch.name.clone());
-            (switch.dpid, Listed { address: switch.address, certificate, name })
-        });
+        let listed = config.switches.iter().map(|switch| (switch.dpid, switch.clone()));
         Admission { listed: listed.collect(), unlisted: config.listen.unlisted }
     }
 

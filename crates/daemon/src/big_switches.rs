@@ -179,7 +179,8 @@ impl Work {
         self.drop_member(key, dpid);
         let handshake = Handshake::towards_switch(VersionSet::SUPPORTED, 0);
         let mut hello = Vec::new();
-        if handshake.start(&mut hello).is_err() || connection.push(&hello).is_err() {
+        handshake.start(&mut hello);
+        if connection.push(&hello).is_err() {
             return;
         }
         let Ok(token) = self.events.register(&mut connection) else { return };

@@ -12,14 +12,15 @@ mod trunks;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::path::{Path, PathBuf};
 
 use channel::Address;
 use flowspace::{Classifier, Match, covered_by};
 use hypervisor::policy::{Permission, Switches};
 use serde::Serialize;
 
-use crate::config::{Certificate, Config, Entry, Listed, Position, Tenant, Tls};
+use crate::access::tokens::now;
+use crate::config::{Certificate, Config, Entry, Listed, Position, Tenant};
 use crate::expiry;
 pub use shares::{Share, ShareOfRate, Shared, shares};
 
@@ -267,21 +268,31 @@ impl<'a> Checker<'a> {
     }
 
     fn process(&mut self) {
-        let nowhere = Position::default();
         self.access();
-        let files = self.config.tls.iter().flat_map(Tls::files);
+        if let Some(tls) = &self.config.tls {
+            self.files("tls", tls.files(), &tls.certificate);
+        }
+    }
+
+    /// Reports files of a section that cannot be read, and a certificate that expires.
+    fn files<'p>(
+        &mut self,
+        section: &str,
+        files: impl Iterator<Item = &'p PathBuf>,
+        certificate: &Path,
+    ) {
+        let nowhere = Position::default();
         for path in files {
             if let Err(error) = std::fs::File::open(path) {
-                let message = format!("[tls]: {} cannot be read: {error}", path.display());
+                let message = format!("[{section}]: {} cannot be read: {error}", path.display());
                 self.say(Severity::Finding, Topic::TlsFile, nowhere, "", message);
             }
         }
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        if let Some(tls) = &self.config.tls
-            && let Ok(Some(not_after)) = channel::certificates_not_after(&tls.certificate)
-            && let Some(warning) = expiry::warning(not_after, now)
+        if let Ok(Some(not_after)) = channel::certificates_not_after(certificate)
+            && let Some(warning) = expiry::warning(not_after, now())
         {
-            let message = format!("[tls]: the certificate {} {warning}", tls.certificate.display());
+            let path = certificate.display();
+            let message = format!("[{section}]: the certificate {path} {warning}");
             self.say(Severity::Finding, Topic::Certificate, nowhere, "", message);
         }
     }
@@ -440,30 +451,18 @@ impl<'a> Checker<'a> {
                 above.iter().map(|other| other.tenant.name.as_str()).collect();
             owners.sort_unstable();
             owners.dedup();
-            if owners == [owned.tenant.name.as_str()] {
-                let message =
+            let (at, tenant) = (owned.entry.at, owned.tenant.name.as_str());
+            let message = match owners == [tenant] {
+                true => {
                     "changes nothing: entries of the same tenant above it match all of its packets"
-                        .to_owned();
-                self.say(
-                    Severity::Finding,
-                    Topic::Unreachable,
-                    owned.entry.at,
-                    &owned.tenant.name,
-                    message,
-                );
-            } else {
-                let message = format!(
-                    "owns no packet: entries above it, of {}, match all of them",
-                    quoted(&owners)
-                );
-                self.say(
-                    Severity::Finding,
-                    Topic::Unreachable,
-                    owned.entry.at,
-                    &owned.tenant.name,
-                    message,
-                );
-            }
+                        .to_owned()
+                }
+                false => {
+                    let owners = quoted(&owners);
+                    format!("owns no packet: entries above it, of {owners}, match all of them")
+                }
+            };
+            self.say(Severity::Finding, Topic::Unreachable, at, tenant, message);
         }
     }
 
@@ -471,13 +470,8 @@ impl<'a> Checker<'a> {
         for owned in self.writes.iter().chain(&self.reads).copied().collect::<Vec<_>>() {
             if let Err(error) = owned.entry.match_.to_v10() {
                 let message = format!("has no effect on OpenFlow 1.0 switches: {error}");
-                self.say(
-                    Severity::Note,
-                    Topic::OpenFlow10,
-                    owned.entry.at,
-                    &owned.tenant.name,
-                    message,
-                );
+                let (at, tenant) = (owned.entry.at, &owned.tenant.name);
+                self.say(Severity::Note, Topic::OpenFlow10, at, tenant, message);
             }
         }
     }

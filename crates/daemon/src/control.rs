@@ -19,7 +19,7 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
@@ -288,8 +288,7 @@ async fn run(
 }
 
 fn log_expiry(watch: &mut expiry::Watch, metrics: &Registry) {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    if let Some(warning) = watch.look(metrics.process.certificate_not_after.get(), now) {
+    if let Some(warning) = watch.look(metrics.process.certificate_not_after.get(), now()) {
         tracing::warn!("[tls] or [api]: Weir's own certificate {warning}");
     }
 }

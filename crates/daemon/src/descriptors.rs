@@ -10,11 +10,13 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use hypervisor::TenantId;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::lock::lock;
 
 /// Descriptors for the store, event loops, and files that are read and written.
 const FILES: u64 = 64;
@@ -107,7 +109,7 @@ impl Descriptors {
     /// A permit for a connection to a tenant's controller, where `tenants` is the number of tenants; a connection
     /// within the process needs two descriptors.
     pub fn controller(&self, tenant: TenantId, tenants: usize, count: u64) -> Option<Permit> {
-        let mut by_tenant = self.0.used.by_tenant();
+        let mut by_tenant = lock(&self.0.used.tenants);
         let part = self.0.controllers / 2 / (tenants.max(1) as u64);
         let own = by_tenant.get(&tenant).copied().unwrap_or(0);
         let others = by_tenant.iter().filter(|(other, _)| **other != tenant);
@@ -142,10 +144,6 @@ impl Used {
             Whose::Controller(_) => &self.controllers,
         }
     }
-
-    fn by_tenant(&self) -> std::sync::MutexGuard<'_, HashMap<TenantId, u64>> {
-        self.tenants.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// Descriptors in use by one connection.
@@ -160,7 +158,7 @@ impl Drop for Permit {
     fn drop(&mut self) {
         self.of.used.of(self.whose).fetch_sub(self.count, Ordering::SeqCst);
         if let Whose::Controller(tenant) = self.whose {
-            let mut by_tenant = self.of.used.by_tenant();
+            let mut by_tenant = lock(&self.of.used.tenants);
             if let Some(used) = by_tenant.get_mut(&tenant) {
                 *used = used.saturating_sub(self.count);
             }
@@ -192,7 +190,7 @@ mod tests {
             assert_eq!(descriptors.used().1, (greedy.len() + parts.len()) as u64);
         }
         drop(greedy);
-        assert!(descriptors.0.used.by_tenant().is_empty(), "nothing is kept of who has none");
+        assert!(lock(&descriptors.0.used.tenants).is_empty(), "nothing is kept of who has none");
         // A single tenant gets all descriptors for controllers.
         assert_eq!(all_of(&descriptors, 1, 1).len() as u64, descriptors.0.controllers);
     }

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::Receiver;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use channel::{CertificateName, PeerCertificate};
 use serde::{Deserialize, Serialize};
@@ -17,6 +17,7 @@ use utoipa::ToSchema;
 use crate::access::tokens::{Seconds, now};
 use crate::admission::Refused;
 use crate::dpid::Dpid;
+use crate::lock::lock;
 use crate::store::{Documents, StoreError};
 
 /// Where they are stored.
@@ -72,12 +73,12 @@ impl Pins {
 
     /// Refuses a switch that has a pin of another certificate.
     pub fn check(&self, dpid: u64, shown: &PeerCertificate) -> Result<(), Refused> {
-        is_pinned(&self.kept(), dpid, shown).map(|_| ())
+        is_pinned(&lock(&self.kept), dpid, shown).map(|_| ())
     }
 
     /// Like [`Pins::check`]; a switch without a pin gets one.
     pub fn pin(&self, dpid: u64, shown: &PeerCertificate) -> Result<(), Refused> {
-        let mut kept = self.kept();
+        let mut kept = lock(&self.kept);
         let has_failed = match kept.storing.as_ref().map(Receiver::try_recv) {
             Some(Ok(result)) => {
                 kept.storing = None;
@@ -104,7 +105,7 @@ impl Pins {
 
     /// All pins, by datapath id.
     pub fn list(&self) -> Vec<Pin> {
-        self.kept().pins.values().cloned().collect()
+        lock(&self.kept).pins.values().cloned().collect()
     }
 
     /// Removes a pin, if there is one. Where that cannot be stored the pin stays. `before` is called before anything
@@ -114,17 +115,17 @@ impl Pins {
         dpid: u64,
         before: impl FnOnce(&Pin) -> Result<(), StoreError>,
     ) -> Result<Option<Pin>, StoreError> {
-        let Some(pin) = self.kept().pins.get(&dpid).cloned() else { return Ok(None) };
+        let Some(pin) = lock(&self.kept).pins.get(&dpid).cloned() else { return Ok(None) };
         before(&pin)?;
         let stored = {
-            let mut kept = self.kept();
+            let mut kept = lock(&self.kept);
             kept.pins.remove(&dpid);
             self.store(&mut kept);
             kept.storing.take()
         };
         let stored = stored.and_then(|it| it.recv().ok()).unwrap_or(Err(StoreError::Closed));
         if stored.is_err() {
-            self.kept().pins.entry(dpid).or_insert_with(|| pin.clone());
+            lock(&self.kept).pins.entry(dpid).or_insert_with(|| pin.clone());
         }
         stored.map(|()| Some(pin))
     }
@@ -136,10 +137,6 @@ impl Pins {
         if let Ok(document) = serde_json::to_vec(&written) {
             kept.storing = Some(self.documents.put_later(PLACE, document));
         }
-    }
-
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -219,7 +216,7 @@ mod tests {
         let first = certificate("first");
         pins.pin(0, &first).unwrap();
         {
-            let mut kept = pins.kept();
+            let mut kept = lock(&pins.kept);
             let pin = kept.pins[&0].clone();
             kept.pins.extend((1..MOST as u64).map(|dpid| (dpid, pin.clone())));
         }
@@ -237,7 +234,7 @@ mod tests {
         store.documents().put(PLACE, b"old".to_vec()).unwrap();
         let (sender, receiver) = std::sync::mpsc::sync_channel(1);
         sender.send(Err(StoreError::Closed)).unwrap();
-        pins.kept().storing = Some(receiver);
+        lock(&pins.kept).storing = Some(receiver);
         pins.pin(1, &first).unwrap();
         assert_eq!(Pins::load(store.documents()).unwrap().list(), pins.list());
     }

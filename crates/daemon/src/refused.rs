@@ -6,10 +6,12 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::mem;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use fabric::embedding::Transit;
 use fabric::{Dpid, TenantId};
+
+use crate::lock::lock;
 
 /// The refused rules of all switches, by datapath id.
 #[derive(Default)]
@@ -24,7 +26,7 @@ struct RefusedRules {
 impl Refused {
     /// Sets the refused ports of a switch; none for a disconnected switch.
     pub fn set_ports(&self, dpid: Dpid, ports: Vec<(TenantId, u32)>) {
-        let mut all = self.lock();
+        let mut all = lock(&self.0);
         if ports.is_empty() {
             all.ports.remove(&dpid);
         } else {
@@ -34,21 +36,17 @@ impl Refused {
 
     /// Adds refused transits of a switch.
     pub fn add_transits(&self, dpid: Dpid, transits: BTreeSet<Transit>) {
-        self.lock().transits.entry(dpid).or_default().extend(transits);
+        lock(&self.0).transits.entry(dpid).or_default().extend(transits);
     }
 
     /// Takes the refused transits that were added since the last call.
     pub fn take_transits(&self) -> HashMap<Dpid, BTreeSet<Transit>> {
-        mem::take(&mut self.lock().transits)
+        mem::take(&mut lock(&self.0).transits)
     }
 
     /// Whether a tenant's port, by its number on the virtual switch, is refused.
     pub fn has_port(&self, dpid: Dpid, tenant: TenantId, port: u32) -> bool {
-        self.lock().ports.get(&dpid).is_some_and(|ports| ports.contains(&(tenant, port)))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, RefusedRules> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0).ports.get(&dpid).is_some_and(|ports| ports.contains(&(tenant, port)))
     }
 }
 

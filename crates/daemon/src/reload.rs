@@ -18,9 +18,10 @@ use std::fmt;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use crate::config::{self, Config, LoadError};
+use crate::lock::lock;
 use crate::metrics::Registry;
 
 /// The configuration in force, for all readers; `listen` and `store` are the values from the start of the process.
@@ -35,26 +36,13 @@ impl Current {
 
     /// The configuration that is in force now.
     pub fn get(&self) -> Arc<Config> {
-        Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn set(&self, config: Config) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
+        Arc::clone(&lock(&self.0))
     }
 }
 
-/// The receiver of configurations, which enforces them.
-pub trait PolicySink: Send {
-    /// Applies a whole configuration. An error (certificates that cannot be loaded, no number for a new tenant) refuses
-    /// the whole configuration, with the reason.
-    fn apply(&mut self, config: &Config) -> Result<(), String>;
-}
-
-impl<F: FnMut(&Config) -> Result<(), String> + Send> PolicySink for F {
-    fn apply(&mut self, config: &Config) -> Result<(), String> {
-        self(config)
-    }
-}
+/// Applies a whole configuration. An error (certificates that cannot be loaded, no number for a new tenant) refuses the
+/// whole configuration, with the reason.
+pub type PolicySink = Box<dyn FnMut(&Config) -> Result<(), String> + Send>;
 
 /// The result of a look at the file.
 #[derive(Debug)]
@@ -90,7 +78,7 @@ impl std::error::Error for Refusal {}
 /// Watches one configuration file.
 pub struct Reloader {
     path: PathBuf,
-    sink: Box<dyn PolicySink>,
+    sink: PolicySink,
     metrics: Arc<Registry>,
     current: Current,
     /// The state of the file when it was last read.
@@ -131,7 +119,7 @@ impl Reloader {
     pub fn new(
         path: &Path,
         current: Current,
-        sink: Box<dyn PolicySink>,
+        sink: PolicySink,
         metrics: Arc<Registry>,
     ) -> Reloader {
         metrics.process.reloads_applied.increment();
@@ -188,11 +176,11 @@ impl Reloader {
         if config == *self.current.get() && !force {
             return Outcome::Unchanged;
         }
-        if let Err(error) = self.sink.apply(&config) {
+        if let Err(error) = (self.sink)(&config) {
             return self.refuse(Refusal::Sink(error));
         }
         tracing::info!(file, tenants = config.tenants.len(), "the configuration was taken over");
-        self.current.set(config);
+        *lock(&self.current.0) = Arc::new(config);
         self.metrics.process.reloads_applied.increment();
         Outcome::Applied
     }

@@ -19,7 +19,6 @@ use crate::topology::{self, Inbox, LabelFeed, Topology, Watch};
 use channel::{Address, Listener, Options, Scheme};
 pub use hypervisor::Installation;
 use hypervisor::{LldpKey, Settings, TenantId};
-use openflow::VersionSet;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -109,7 +108,6 @@ impl Daemon {
             refused.clone(),
         )
         .map_err(StartError::Networks)?;
-        let ids: Vec<_> = following.tenants.iter().map(|tenant| tenant.id).collect();
         let measuring = agents::Setup::new(config, &ids).map_err(StartError::Key)?;
         handle.plan(&snapshot.policy);
         let setup = Setup {
@@ -117,7 +115,6 @@ impl Daemon {
             lldp,
             takes_over: options.takes_over,
             adopts: store.adopts().map_err(StartError::Store)?,
-            versions: VersionSet::SUPPORTED,
             origin,
             // A store in memory confirms changes at once.
             volatile: options.state.is_none(),
@@ -146,25 +143,22 @@ impl Daemon {
                 first.listen(listener).map_err(StartError::Setup)?;
             }
         }
+        let no_thread = |error| StartError::Setup(SetupError::Thread(error));
         let mut threads = Vec::with_capacity(count);
         for (number, mut shard) in shards.into_iter().enumerate() {
             shard.set_peers(handles.clone());
             let thread =
                 Thread::start(&format!("shard-{number}"), Priority::Normal, move || shard.run())
-                    .map_err(|error| StartError::Setup(SetupError::Thread(error)))?;
+                    .map_err(no_thread)?;
             threads.push(thread);
         }
         let agents =
             Agents::start(measuring, inbox.clone(), metrics.clone()).map_err(StartError::Agents)?;
-        let joiner = joiner
-            .start(handles.clone())
-            .map_err(|error| StartError::Setup(SetupError::Thread(error)))?;
+        let joiner = joiner.start(handles.clone()).map_err(no_thread)?;
         let topology =
             Topology::start(following, lldp, origin, inbox, handles.clone(), metrics.clone())
-                .map_err(|error| StartError::Setup(SetupError::Thread(error)))?;
-        networks
-            .start(topology.watch(), handles.clone())
-            .map_err(|error| StartError::Setup(SetupError::Thread(error)))?;
+                .map_err(no_thread)?;
+        networks.start(topology.watch(), handles.clone()).map_err(no_thread)?;
         Ok(Daemon {
             topology,
             networks,
@@ -226,7 +220,6 @@ impl Daemon {
         let until = identity.not_after();
         let snapshot = snapshot(config, &ids, identity);
         let following = topology::Setup::new(config, snapshot.policy.clone());
-        let ids: Vec<_> = following.tenants.iter().map(|tenant| tenant.id).collect();
         let measuring = agents::Setup::new(config, &ids).map_err(StartError::Key)?;
         // The networks inform the shards and the topology.
         self.networks.configure(config, snapshot, following).map_err(StartError::Networks)?;
@@ -237,12 +230,8 @@ impl Daemon {
         Ok(())
     }
 
-    /// The number of connected switches, if all shards answer in time.
-    pub fn ping(&self, within: std::time::Duration) -> Option<usize> {
-        ping(&self.shards, within)
-    }
-
-    /// A function that asks the shards for a sign of life, from any thread.
+    /// A function that asks the shards for a sign of life, from any thread: it returns the number of connected
+    /// switches, if all shards answer in time.
     pub fn pulse(&self) -> impl Fn(std::time::Duration) -> Option<usize> + Send + Sync + 'static {
         let shards = self.shards.clone();
         move |within| ping(&shards, within)

@@ -72,7 +72,7 @@ fn a_tenant_account_sees_no_data_of_another_tenant() {
     let switch = registry.switch(1, 4);
     let counting = ["quokka", "walrus", "zebra"].into_iter().zip(1..).map(|(name, number)| {
         let metrics = switch.tenant(number, name);
-        metrics.refuse(1, 5);
+        metrics.publish_refused(1, 5, 1);
         metrics.flows.set(12);
         metrics
     });

@@ -168,7 +168,7 @@ fn rest_answers_requests_for_health_metrics_tenants_and_switches() {
     let switch = scene.metrics.switch(10, 4);
     let red = switch.tenant(1, "red");
     red.messages(Direction::FromController).count(14);
-    red.refuse(1, 5);
+    red.publish_refused(1, 5, 1);
     red.flows.set(12);
     red.added_southbound.observe(30_000);
     switch.received.count(10);

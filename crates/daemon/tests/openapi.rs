@@ -268,7 +268,7 @@ fn connect_switch(scene: &Scene, dpid: u64) -> TcpStream {
     reply.extend_from_slice(&dpid.to_be_bytes());
     reply.extend_from_slice(&[0, 0, 0, 0, 254, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     stream.write_all(&reply).unwrap();
-    while daemon.ping(Duration::from_secs(20)) != Some(1) {
+    while daemon.pulse()(Duration::from_secs(20)) != Some(1) {
         std::thread::yield_now();
     }
     stream

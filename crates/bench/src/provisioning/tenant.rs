@@ -218,8 +218,7 @@ impl Worker {
             let versions = VersionSet::only(version_of(self.version));
             let handshake = Handshake::towards_switch(versions, 1);
             let mut out = Vec::new();
-            // A HELLO always fits.
-            let _ = handshake.start(&mut out);
+            handshake.start(&mut out);
             let Ok(token) = self.events.register(&mut connection) else { continue };
             let mut peer = Peer {
                 connection,

@@ -56,11 +56,6 @@ impl SendBuffer {
         self.limit
     }
 
-    /// Changes the limit. What waits already stays, also above a lower limit.
-    pub fn set_limit(&mut self, limit: usize) {
-        self.limit = limit;
-    }
-
     /// How many frames were refused so far.
     pub fn refused_frames(&self) -> u64 {
         self.refused_frames

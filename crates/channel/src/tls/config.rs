@@ -59,17 +59,16 @@ impl Tls {
         let roots = Arc::new(roots(&files.ca_certificate, &authorities)?);
         let not_after = certificates_not_after(&files.certificate)?;
         let provider = Arc::new(ring::default_provider());
-        let identity = |error: rustls::Error| Error::TlsIdentity(error.to_string());
 
         let clients = WebPkiClientVerifier::builder_with_provider(roots.clone(), provider.clone())
             .build()
-            .map_err(|error| Error::TlsIdentity(error.to_string()))?;
+            .map_err(Error::identity)?;
         let mut server = ServerConfig::builder_with_provider(provider.clone())
             .with_safe_default_protocol_versions()
-            .map_err(identity)?
+            .map_err(Error::identity)?
             .with_client_cert_verifier(clients)
             .with_single_cert(chain.clone(), key.clone_key())
-            .map_err(identity)?;
+            .map_err(Error::identity)?;
         // Connections live for days; a resumed session would only skip the certificate checks.
         server.session_storage = Arc::new(NoServerSessionStorage {});
         server.send_tls13_tickets = 0;
@@ -77,11 +76,11 @@ impl Tls {
         let servers = Arc::new(ChainVerifier { roots, provider: provider.clone() });
         let mut client = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
-            .map_err(identity)?
+            .map_err(Error::identity)?
             .dangerous()
             .with_custom_certificate_verifier(servers)
             .with_client_auth_cert(chain, key)
-            .map_err(identity)?;
+            .map_err(Error::identity)?;
         client.resumption = Resumption::disabled();
         client.enable_sni = false;
 

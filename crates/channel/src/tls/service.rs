@@ -36,7 +36,7 @@ impl ServiceFiles {
         let provider = Arc::new(ring::default_provider());
         let builder = ServerConfig::builder_with_provider(provider.clone())
             .with_safe_default_protocol_versions()
-            .map_err(identity)?;
+            .map_err(Error::identity)?;
         let builder = match &self.client_ca {
             None => builder.with_no_client_auth(),
             Some(path) => {
@@ -45,11 +45,11 @@ impl ServiceFiles {
                 let clients = WebPkiClientVerifier::builder_with_provider(roots, provider)
                     .allow_unauthenticated()
                     .build()
-                    .map_err(|error| Error::TlsIdentity(error.to_string()))?;
+                    .map_err(Error::identity)?;
                 builder.with_client_cert_verifier(clients)
             }
         };
-        let mut server = builder.with_single_cert(chain, key).map_err(identity)?;
+        let mut server = builder.with_single_cert(chain, key).map_err(Error::identity)?;
         // A certificate that has ended, or that is not signed for any more, opens no connection again.
         server.session_storage = Arc::new(NoServerSessionStorage {});
         server.send_tls13_tickets = 0;
@@ -77,21 +77,17 @@ impl ServiceTrust {
         let authorities = read_certificates(&self.ca_certificate, CA_CERTIFICATE)?;
         let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
-            .map_err(identity)?
+            .map_err(Error::identity)?
             .with_root_certificates(roots(&self.ca_certificate, &authorities)?);
         let client = match &self.identity {
             None => builder.with_no_client_auth(),
             Some((key, certificate)) => builder
                 .with_client_auth_cert(read_chain(certificate)?, read_key(key)?)
-                .map_err(identity)?,
+                .map_err(Error::identity)?,
         };
         let name = ServerName::try_from(host.to_owned())
             .map_err(|error| Error::TlsIdentity(format!("{host}: {error}")))?;
-        let connection = ClientConnection::new(Arc::new(client), name).map_err(identity)?;
+        let connection = ClientConnection::new(Arc::new(client), name).map_err(Error::identity)?;
         Ok(StreamOwned::new(connection, stream))
     }
-}
-
-fn identity(error: rustls::Error) -> Error {
-    Error::TlsIdentity(error.to_string())
 }

@@ -29,14 +29,14 @@ pub struct TlsStream {
 impl TlsStream {
     /// As the server, for a stream that was accepted.
     pub fn accept(tls: &Tls) -> Result<Self, Error> {
-        let session = ServerConnection::new(tls.server.clone()).map_err(cannot_start)?;
+        let session = ServerConnection::new(tls.server.clone()).map_err(Error::identity)?;
         Ok(Self::new(session.into()))
     }
 
     /// As the client, for a stream to `peer`; its certificate is not compared with the address.
     pub fn connect(tls: &Tls, peer: SocketAddr) -> Result<Self, Error> {
         let name = ServerName::IpAddress(peer.ip().into());
-        let session = ClientConnection::new(tls.client.clone(), name).map_err(cannot_start)?;
+        let session = ClientConnection::new(tls.client.clone(), name).map_err(Error::identity)?;
         Ok(Self::new(session.into()))
     }
 
@@ -137,10 +137,6 @@ impl TlsStream {
     pub fn finish(&mut self) {
         self.session.send_close_notify();
     }
-}
-
-fn cannot_start(error: rustls::Error) -> Error {
-    Error::TlsIdentity(error.to_string())
 }
 
 /// A first record that is none comes from a peer that does not speak TLS at all.

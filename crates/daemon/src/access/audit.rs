@@ -6,17 +6,17 @@
 //! The file survives the end of the process, like the store. There are at most [`FILES`] files of [`LARGEST`] bytes;
 //! the oldest file is deleted.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::{Mutex, MutexGuard};
 
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::lock::lock;
 use crate::store::StoreError;
+use crate::system::{now_ms, open_private};
 
 /// The newest file, in the state folder; older files have the suffix `.1` and so on.
 pub const FILE: &str = "audit.jsonl";
@@ -96,13 +96,13 @@ impl Audit {
 
     /// Locks the log for one change, so that lines are in the order of the store.
     pub fn turn(&self) -> MutexGuard<'_, ()> {
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.turn)
     }
 
     /// Writes the line of a change before the change is stored; returns the line's number.
     pub fn write(&self, change: &mut Change<'_>) -> Result<u64, StoreError> {
         let left_out = shorten(&mut change.difference);
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut writer = lock(&self.writer);
         let Some(writer) = &mut *writer else { return Ok(0) };
         let seq = writer.next;
         writer.line(&Line { seq, at_ms: now_ms(), change, left_out }).map_err(failed)?;
@@ -111,7 +111,7 @@ impl Audit {
 
     /// Writes that the change of a line was not made.
     pub fn undo(&self, not_made: u64, why: &str) {
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut writer = lock(&self.writer);
         let Some(writer) = &mut *writer else { return };
         let line = Undone { seq: writer.next, at_ms: now_ms(), not_made, why };
         if let Err(error) = writer.line(&line) {
@@ -122,11 +122,6 @@ impl Audit {
 
 fn failed(error: io::Error) -> StoreError {
     StoreError::Io { doing: "writing the audit log".to_owned(), error: error.to_string() }
-}
-
-fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Omits parts beyond the limit, and returns their number.
@@ -143,14 +138,7 @@ fn shorten(difference: &mut Vec<Value>) -> usize {
 
 impl Writer {
     fn open(dir: &Path, largest: u64) -> io::Result<Writer> {
-        let options = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .clone();
-        let mut file = options.open(dir.join(FILE))?;
+        let mut file = open_private(&dir.join(FILE))?;
         let length = file.metadata()?.len();
         let (whole, last) = last_line(&mut file, length)?;
         // Removes an incomplete line that a killed process has left.
@@ -224,27 +212,17 @@ fn last_line(file: &mut File, length: u64) -> io::Result<(u64, Option<u64>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::tests::Folder;
 
-    struct Folder(PathBuf);
-
-    impl Folder {
-        fn new(name: &str) -> Folder {
-            let name = format!("weir-audit-{name}-{}", std::process::id());
-            let folder = std::env::temp_dir().join(name);
-            fs::create_dir_all(&folder).unwrap();
-            Folder(folder)
-        }
-
-        fn lines(&self, file: &str) -> Vec<Value> {
-            let text = fs::read_to_string(self.0.join(file)).unwrap();
-            text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-        }
+    fn folder(name: &str) -> Folder {
+        let folder = Folder::new(&format!("audit-{name}"));
+        fs::create_dir_all(&folder.0).unwrap();
+        folder
     }
 
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.0);
-        }
+    fn lines(folder: &Folder, file: &str) -> Vec<Value> {
+        let text = fs::read_to_string(folder.0.join(file)).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
     fn change<'a>(difference: Vec<Value>) -> Change<'a> {
@@ -254,7 +232,7 @@ mod tests {
 
     #[test]
     fn audit_numbers_continue_after_a_restart_and_a_partial_line_is_removed() {
-        let folder = Folder::new("restart");
+        let folder = folder("restart");
         let audit = Audit::open(Some(&folder.0)).unwrap();
         assert_eq!(audit.write(&mut change(vec!["a".into()])).unwrap(), 1);
         audit.undo(1, "the disk is full");
@@ -265,7 +243,7 @@ mod tests {
         fs::write(&path, text).unwrap();
         let audit = Audit::open(Some(&folder.0)).unwrap();
         assert_eq!(audit.write(&mut change(Vec::new())).unwrap(), 3);
-        let lines = folder.lines(FILE);
+        let lines = lines(&folder, FILE);
         assert_eq!(lines.len(), 3);
         assert_eq!((&lines[0]["tenant"], &lines[0]["difference"][0]), (&"red".into(), &"a".into()));
         assert_eq!((&lines[1]["not_made"], &lines[2]["seq"]), (&1.into(), &3.into()));
@@ -273,7 +251,7 @@ mod tests {
 
     #[test]
     fn audit_log_files_and_lines_are_bounded() {
-        let folder = Folder::new("bounds");
+        let folder = folder("bounds");
         let writer = Writer::open(&folder.0, 2_000).unwrap();
         let audit = Audit { turn: Mutex::new(()), writer: Mutex::new(Some(writer)) };
         for number in 1..=100 {
@@ -283,8 +261,8 @@ mod tests {
         names.sort_by_key(|it| it.file_name());
         assert_eq!(names.len(), FILES);
         assert!(names.iter().all(|it| it.metadata().unwrap().len() <= 2_000));
-        assert_eq!(folder.lines(FILE).last().unwrap()["seq"], 100);
-        let (older, newer) = (folder.lines("audit.jsonl.1"), folder.lines(FILE));
+        assert_eq!(lines(&folder, FILE).last().unwrap()["seq"], 100);
+        let (older, newer) = (lines(&folder, "audit.jsonl.1"), lines(&folder, FILE));
         let number = |line: &Value| line["seq"].as_u64().unwrap();
         assert_eq!(number(older.last().unwrap()) + 1, number(&newer[0]));
         // Without the newest file, the sequence numbers continue after the last number of the older file.
@@ -294,7 +272,7 @@ mod tests {
 
         let mut large = change(vec!["y".repeat(LONGEST / 2).into(); 5]);
         Audit::open(Some(&folder.0)).unwrap().write(&mut large).unwrap();
-        assert_eq!(folder.lines(FILE).last().unwrap()["left_out"], 4);
+        assert_eq!(lines(&folder, FILE).last().unwrap()["left_out"], 4);
     }
 
     #[test]

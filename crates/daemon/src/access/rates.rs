@@ -4,8 +4,10 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Instant;
+
+use crate::lock::lock;
 
 /// The most callers with a bucket of their own; all others share one bucket.
 const MOST: usize = 4_096;
@@ -38,7 +40,7 @@ impl<K: Eq + Hash> Rates<K> {
 
     /// Whether the caller may make a request now. An allowed request is counted.
     pub fn take(&self, caller: K, now: Instant) -> bool {
-        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut buckets = lock(&self.buckets);
         let Buckets { own, shared } = &mut *buckets;
         if own.len() >= MOST && !own.contains_key(&caller) {
             own.retain(|_, bucket| self.filled(*bucket, now) < self.burst);

@@ -6,11 +6,9 @@
 //! A revoked token is invalid at once, even if the revocation cannot be stored.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, Mutex};
 use std::{fmt, str};
 
 use serde::{Deserialize, Serialize};
@@ -18,7 +16,9 @@ use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
 
 use super::{Reach, Role};
+use crate::lock::lock;
 use crate::store::{Documents, StoreError};
+use crate::system::{now_ms, random};
 
 /// The place of the document in the store.
 const PLACE: &str = "api/tokens";
@@ -34,7 +34,7 @@ pub type Seconds = u64;
 
 /// The present time.
 pub fn now() -> Seconds {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+    now_ms() / 1_000
 }
 
 type Hash = [u8; 32];
@@ -171,18 +171,18 @@ impl Tokens {
 
     /// The valid token with this text.
     pub fn find(&self, text: &str, now: Seconds) -> Option<Arc<Token>> {
-        let token = self.kept().by_hash.get(&hash(text)).cloned()?;
+        let token = lock(&self.kept).by_hash.get(&hash(text)).cloned()?;
         token.is_in_force(now).then_some(token)
     }
 
     /// Whether at least one token is valid.
     pub fn is_any(&self, now: Seconds) -> bool {
-        self.kept().by_hash.values().any(|token| token.is_in_force(now))
+        lock(&self.kept).by_hash.values().any(|token| token.is_in_force(now))
     }
 
     /// All stored tokens by number, including expired tokens.
     pub fn list(&self) -> Vec<Record> {
-        let kept = self.kept();
+        let kept = lock(&self.kept);
         let stored = kept.by_hash.values().filter(|it| !it.is_revoked.load(Ordering::Relaxed));
         let mut all: Vec<Record> = stored.map(|token| token.record.clone()).collect();
         all.sort_by_key(|record| record.id);
@@ -203,9 +203,9 @@ impl Tokens {
             return Err(TokenError::Name);
         }
         let text = new_text().map_err(|error| TokenError::Random(error.to_string()))?;
-        let _turn = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = lock(&self.changing);
         let (mut tokens, id) = {
-            let kept = self.kept();
+            let kept = lock(&self.kept);
             (kept.by_hash.values().cloned().collect::<Vec<_>>(), kept.next.max(1))
         };
         tokens.retain(|token| !token.is_revoked.load(Ordering::Relaxed));
@@ -241,9 +241,9 @@ impl Tokens {
         id: u64,
         before: impl FnOnce(&Record) -> Result<(), StoreError>,
     ) -> Result<Option<Record>, StoreError> {
-        let _turn = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = lock(&self.changing);
         let (tokens, next) = {
-            let kept = self.kept();
+            let kept = lock(&self.kept);
             (kept.by_hash.values().cloned().collect::<Vec<_>>(), kept.next)
         };
         let Some(revoked) = tokens.iter().find(|token| token.record.id == id).cloned() else {
@@ -268,12 +268,8 @@ impl Tokens {
             .map_err(|error| StoreError::Database(format!("{PLACE}: {error}")))?;
         self.documents.put(PLACE, bytes)?;
         let by_hash = tokens.into_iter().map(|token| (token.hash, token)).collect();
-        *self.kept() = Kept { next, by_hash };
+        *lock(&self.kept) = Kept { next, by_hash };
         Ok(())
-    }
-
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -292,9 +288,7 @@ fn read(bytes: &[u8]) -> Option<Kept> {
 }
 
 fn new_text() -> io::Result<String> {
-    let mut bytes = [0; 32];
-    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(format!("{PREFIX}{}", hex(&bytes)))
+    Ok(format!("{PREFIX}{}", hex(&random::<32>()?)))
 }
 
 fn hash(text: &str) -> Hash {

@@ -15,16 +15,17 @@
 mod receiver;
 mod setup;
 
-use std::fs::File;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind};
 use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use fabric::edge::LONGEST_DATAGRAM;
 
+use crate::lock::lock;
 use crate::metrics::Registry;
+use crate::system::random;
 use crate::threads::{Priority, Thread};
 use crate::topology::Inbox;
 use receiver::{Receiver, Rest};
@@ -62,10 +63,11 @@ impl Agents {
         let socket = UdpSocket::bind(listen).map_err(|error| {
             io::Error::new(error.kind(), format!("cannot listen for agents on {listen}: {error}"))
         })?;
-        let life = draw_life()?;
+        // A number that no earlier process has used.
+        let life = u64::from_ne_bytes(random()?);
         let worker = Worker {
             socket,
-            receiver: Receiver::new(&setup, life),
+            receiver: Receiver::new(&setup, life, Arc::clone(&metrics)),
             life,
             setup,
             origin: Instant::now(),
@@ -168,7 +170,7 @@ impl Worker {
         while let Some((tenant, vnic, sent)) = self.receiver.poll_change() {
             self.inbox.sent(tenant, vnic, sent);
         }
-        self.receiver.count(&self.metrics.process.agents);
+        self.receiver.count();
     }
 
     fn configure(&mut self, setup: Setup) {
@@ -180,24 +182,13 @@ impl Worker {
             self.inbox.sent(tenant, vnic, None);
         }
         self.life = self.life.wrapping_add(1);
-        self.receiver = Receiver::new(&setup, self.life);
+        self.receiver = Receiver::new(&setup, self.life, Arc::clone(&self.metrics));
         self.setup = setup;
     }
 
     fn now(&self) -> fabric::Instant {
         fabric::Instant(u64::try_from(self.origin.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
-}
-
-/// A number that no earlier process has used.
-fn draw_life() -> io::Result<u64> {
-    let mut life = [0; 8];
-    File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut life))?;
-    Ok(u64::from_ne_bytes(life))
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -8,12 +8,13 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use fabric::edge::{AgentId, Measured, Refused, Sent, Sessions};
 use fabric::{Duration, Instant, MacAddress, TenantId};
 
 use super::setup::Setup;
-use crate::metrics::AgentMetrics;
+use crate::metrics::Registry;
 
 /// The most datagrams that are checked in a slot, from all senders.
 const LOOKS: u32 = 200;
@@ -33,7 +34,9 @@ pub(super) struct Receiver {
     passed_on: BTreeMap<MacAddress, TenantId>,
     slot: Count,
     taken: BTreeMap<AgentId, Count>,
-    counts: Counts,
+    metrics: Arc<Registry>,
+    /// The counts of misplaced and impossible entries that are in the metrics.
+    counted: (u64, u64),
 }
 
 /// A count since a point in time.
@@ -41,20 +44,6 @@ pub(super) struct Receiver {
 struct Count {
     since: Instant,
     number: u32,
-}
-
-/// The counts of datagrams since the last update of the metrics.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Counts {
-    taken: u64,
-    garbage: u64,
-    strangers: u64,
-    unplaced: u64,
-    repeated: u64,
-    excess: u64,
-    /// The counts of entries at the last update of the metrics.
-    misplaced: u64,
-    impossible: u64,
 }
 
 /// Whether the thread may check datagrams now.
@@ -70,7 +59,7 @@ pub(super) enum Rest {
 
 impl Receiver {
     /// `life`: a number that no earlier process has used.
-    pub(super) fn new(setup: &Setup, life: u64) -> Receiver {
+    pub(super) fn new(setup: &Setup, life: u64, metrics: Arc<Registry>) -> Receiver {
         let agents = &setup.agents;
         let peers = agents.servers.iter().map(|name| AgentId::of(name));
         Receiver {
@@ -80,7 +69,8 @@ impl Receiver {
             passed_on: BTreeMap::new(),
             slot: Count::default(),
             taken: BTreeMap::new(),
-            counts: Counts::default(),
+            metrics,
+            counted: (0, 0),
         }
     }
 
@@ -102,22 +92,23 @@ impl Receiver {
         {
             self.addresses.insert(agent, from);
         }
-        let counts = &mut self.counts;
-        match opened {
+        let metrics = &self.metrics.process.agents;
+        let counter = match opened {
             Ok(Some(opened)) => {
                 if self.taken.entry(opened.from).or_default().add(now, SECOND) > PER_SECOND {
-                    counts.excess += 1;
-                    return;
+                    &metrics.excess
+                } else {
+                    self.measured.handle_message(now, opened.from, &opened.message);
+                    &metrics.taken
                 }
-                counts.taken += 1;
-                self.measured.handle_message(now, opened.from, &opened.message);
             }
-            Ok(None) => counts.taken += 1,
-            Err(Refused::Garbage) => counts.garbage += 1,
-            Err(Refused::Stranger) => counts.strangers += 1,
-            Err(Refused::Unplaced) => counts.unplaced += 1,
-            Err(Refused::Repeated) => counts.repeated += 1,
-        }
+            Ok(None) => &metrics.taken,
+            Err(Refused::Garbage) => &metrics.garbage,
+            Err(Refused::Stranger) => &metrics.strangers,
+            Err(Refused::Unplaced) => &metrics.unplaced,
+            Err(Refused::Repeated) => &metrics.repeated,
+        };
+        counter.increment();
     }
 
     /// Handles time-outs.
@@ -149,24 +140,14 @@ impl Receiver {
         self.passed_on.iter().map(|(vnic, tenant)| (*tenant, *vnic))
     }
 
-    /// Updates the metrics.
-    pub(super) fn count(&mut self, metrics: &AgentMetrics) {
+    /// Updates the metrics of entries and interfaces.
+    pub(super) fn count(&mut self) {
+        let metrics = &self.metrics.process.agents;
         let (misplaced, impossible) = (self.measured.misplaced(), self.measured.impossible());
-        let Counts { taken, garbage, strangers, unplaced, repeated, excess, .. } = self.counts;
-        for (counter, number) in [
-            (&metrics.taken, taken),
-            (&metrics.garbage, garbage),
-            (&metrics.strangers, strangers),
-            (&metrics.unplaced, unplaced),
-            (&metrics.repeated, repeated),
-            (&metrics.excess, excess),
-            (&metrics.misplaced, misplaced - self.counts.misplaced),
-            (&metrics.impossible, impossible - self.counts.impossible),
-        ] {
-            counter.add(number);
-        }
+        metrics.misplaced.add(misplaced - self.counted.0);
+        metrics.impossible.add(impossible - self.counted.1);
         metrics.measured.set(self.passed_on.len() as u64);
-        self.counts = Counts { misplaced, impossible, ..Counts::default() };
+        self.counted = (misplaced, impossible);
     }
 }
 
@@ -228,27 +209,23 @@ mod tests {
     }
 
     /// The values of the counters taken, garbage, strangers, unplaced, repeated, excess, misplaced, impossible.
-    fn counts(receiver: &mut Receiver, metrics: &AgentMetrics) -> [u64; 8] {
-        receiver.count(metrics);
-        let AgentMetrics {
-            taken,
-            garbage,
-            strangers,
-            unplaced,
-            repeated,
-            excess,
-            misplaced,
-            impossible,
-            ..
-        } = metrics;
+    fn counts(receiver: &mut Receiver) -> [u64; 8] {
+        receiver.count();
+        let metrics = &receiver.metrics.process.agents;
+        let datagrams = metrics.datagrams().map(|(_, counter)| counter);
+        let [taken, garbage, strangers, unplaced, repeated, excess] = datagrams;
+        let (misplaced, impossible) = (&metrics.misplaced, &metrics.impossible);
         [taken, garbage, strangers, unplaced, repeated, excess, misplaced, impossible]
             .map(|counter| counter.get())
     }
 
+    fn receiver() -> Receiver {
+        Receiver::new(&setup(), 7, Registry::new())
+    }
+
     #[test]
     fn an_agent_gets_a_hello_is_measured_and_is_removed_after_silence() {
-        let (mut receiver, mut agent, metrics) =
-            (Receiver::new(&setup(), 7), agent("one", 3), AgentMetrics::default());
+        let (mut receiver, mut agent) = (receiver(), agent("one", 3));
         assert_eq!(receiver.rest(millis(0)), Rest::None);
         for ms in (0..1_000).step_by(100) {
             say(&mut receiver, &mut agent, millis(ms), &report(ms * 500));
@@ -258,24 +235,29 @@ mod tests {
         };
         assert_eq!((vnic, sent[&mac(2)]), (mac(1), Bandwidth::from_megabits_per_second(4)));
         // The first datagram had no valid token, so the agent got a hello.
-        assert_eq!(counts(&mut receiver, &metrics), [9, 0, 0, 1, 0, 0, 0, 0]);
-        assert_eq!((metrics.measured.get(), receiver.measured().count()), (1, 1));
+        assert_eq!(counts(&mut receiver), [9, 0, 0, 1, 0, 0, 0, 0]);
+        assert_eq!(
+            (receiver.metrics.process.agents.measured.get(), receiver.measured().count()),
+            (1, 1)
+        );
         // The agent sends no more datagrams, and is not measured after the lifetime of one second.
         let Rest::Until(due) = receiver.rest(millis(1_000)) else { panic!("nothing is due") };
         receiver.handle_timeout(due);
         receiver.handle_timeout(millis(2_000));
         assert_eq!(receiver.poll_change(), Some((TenantId(1), mac(1), None)));
-        assert_eq!(counts(&mut receiver, &metrics)[0], 9);
-        assert_eq!((metrics.measured.get(), receiver.rest(millis(2_000))), (0, Rest::None));
+        assert_eq!(counts(&mut receiver)[0], 9);
+        assert_eq!(
+            (receiver.metrics.process.agents.measured.get(), receiver.rest(millis(2_000))),
+            (0, Rest::None)
+        );
     }
 
     #[test]
     fn invalid_agent_datagrams_and_reports_are_ignored_and_counted() {
-        let (mut receiver, mut one, metrics) =
-            (Receiver::new(&setup(), 7), agent("one", 3), AgentMetrics::default());
+        let (mut receiver, mut one) = (receiver(), agent("one", 3));
         say(&mut receiver, &mut one, millis(0), &rates());
         let good = say(&mut receiver, &mut one, millis(1), &rates());
-        assert_eq!(counts(&mut receiver, &metrics), [1, 0, 0, 1, 0, 0, 0, 0]);
+        assert_eq!(counts(&mut receiver), [1, 0, 0, 1, 0, 0, 0, 0]);
         // The receiver counts truncated datagrams (one of them empty), datagrams with one wrong bit, a datagram that is
         // too long, a repeated datagram, and a datagram of an unknown sender. None of these datagrams gets a hello.
         for length in 0..good.len() {
@@ -293,28 +275,27 @@ mod tests {
         receiver.handle_datagram(millis(2), FROM, &strange);
         assert!(receiver.poll_hello(millis(2)).is_none());
         let garbage = 2 * good.len() as u64 + 1;
-        assert_eq!(counts(&mut receiver, &metrics), [1, garbage, 1, 1, 1, 0, 0, 0]);
+        assert_eq!(counts(&mut receiver), [1, garbage, 1, 1, 1, 0, 0, 0]);
         // Agent "two" reports about an interface of agent "one", and agent "one" reports an impossible rate.
         let mut two = agent("two", 5);
         say(&mut receiver, &mut two, millis(3), &rates());
         say(&mut receiver, &mut two, millis(4), &rates());
-        assert_eq!(counts(&mut receiver, &metrics)[6..], [1, 0]);
+        assert_eq!(counts(&mut receiver)[6..], [1, 0]);
         say(&mut receiver, &mut one, millis(5), &report(0));
         say(&mut receiver, &mut one, millis(6), &report(u64::MAX));
-        assert_eq!(counts(&mut receiver, &metrics)[6..], [1, 1]);
+        assert_eq!(counts(&mut receiver)[6..], [1, 1]);
     }
 
     #[test]
     fn datagram_rates_per_agent_and_in_total_are_bounded() {
-        let (mut receiver, mut one, metrics) =
-            (Receiver::new(&setup(), 7), agent("one", 3), AgentMetrics::default());
+        let (mut receiver, mut one) = (receiver(), agent("one", 3));
         for number in 0..u64::from(2 * PER_SECOND) {
             say(&mut receiver, &mut one, Instant(number * 100_000), &rates());
         }
         // The first datagram had no valid token, and was answered with a hello only.
-        assert_eq!(counts(&mut receiver, &metrics)[..6], [2_000, 0, 0, 1, 0, 1_999]);
+        assert_eq!(counts(&mut receiver)[..6], [2_000, 0, 0, 1, 0, 1_999]);
         say(&mut receiver, &mut one, millis(1_400), &rates());
-        assert_eq!(counts(&mut receiver, &metrics)[0], 2_001);
+        assert_eq!(counts(&mut receiver)[0], 2_001);
         for _ in 0..LOOKS {
             assert!(!matches!(receiver.rest(millis(5_000)), Rest::For(_)));
             receiver.handle_datagram(millis(5_000), FROM, &[1]);

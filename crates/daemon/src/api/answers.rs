@@ -1,6 +1,9 @@
 //! The common parts of all REST paths: names in paths, and answers to refused requests. Each refusal is one JSON
 //! object, [`Failure`]; the OpenAPI document lists the refusals of each path.
 
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
 use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
@@ -8,8 +11,13 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Json, Response};
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use futures_core::Stream;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use tokio::sync::mpsc::Receiver;
 use utoipa::{IntoResponses, ToSchema};
+
+use crate::shard::shown::NoAnswer;
 
 /// The reason why a request was refused.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
@@ -98,8 +106,11 @@ pub(super) fn error(status: StatusCode, message: &str) -> Response {
     (status, Json(failure)).into_response()
 }
 
-/// The refusal if traces and lists have used their part of the event loops' time.
-pub(super) fn busy() -> Response {
+/// The refusal if a shard does not answer, or if traces and lists have used their part of the event loops' time.
+pub(super) fn unanswered(why: NoAnswer, silence: &str) -> Response {
+    if why == NoAnswer::Silence {
+        return error(StatusCode::SERVICE_UNAVAILABLE, silence);
+    }
     let message = "traces, flow tables and lists of refusals have used their part of Weir's time: ask again in a second";
     let mut response = error(StatusCode::TOO_MANY_REQUESTS, message);
     response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
@@ -119,13 +130,27 @@ pub(super) fn compressed(asked: &HeaderMap, answer: &impl Serialize) -> Response
     (form, into.finish().unwrap_or_default()).into_response()
 }
 
-/// The name in the path.
-pub(super) struct Name(pub(super) String);
+/// Pieces of an answer, or events, that are made while the client reads them. The held value is dropped with them.
+pub(super) struct Pieces<T, H = ()> {
+    pub(super) pieces: Receiver<T>,
+    pub(super) _held: H,
+}
 
-impl<S: Send + Sync> FromRequestParts<S> for Name {
+impl<T, H: Unpin> Stream for Pieces<T, H> {
+    type Item = T;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<T>> {
+        self.pieces.poll_recv(context)
+    }
+}
+
+/// The name in the path, or the names.
+pub(super) struct Name<T = String>(pub(super) T);
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Name<T> {
     type Rejection = Response;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Name, Response> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Name<T>, Response> {
         let refuse = |refused: PathRejection| error(refused.status(), &refused.body_text());
         let Path(name) = Path::from_request_parts(parts, state).await.map_err(refuse)?;
         Ok(Name(name))

@@ -1,21 +1,16 @@
 //! A backup of the present contents of the state folder.
 
-use std::pin::Pin;
-use std::task::{Context, Poll};
-
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use futures_core::Stream;
 use tokio::sync::mpsc;
 
-use super::answers::{Elsewhere, Failure, error};
+use super::answers::{Elsewhere, Failure, Pieces, error};
 use super::bounds::Bounds;
 use super::sources::Sources;
 use crate::metrics::ApiRefusal;
-use crate::store::StoreError;
 
 /// The most parts of the backup that wait for the client.
 const AHEAD: usize = 4;
@@ -58,16 +53,6 @@ pub(super) async fn backup(
         }
         drop(permit);
     });
-    let body = Body::from_stream(Pieces(pieces));
+    let body = Body::from_stream(Pieces { pieces, _held: () });
     ([(header::CONTENT_TYPE, "application/octet-stream")], body).into_response()
-}
-
-struct Pieces(mpsc::Receiver<Result<Vec<u8>, StoreError>>);
-
-impl Stream for Pieces {
-    type Item = Result<Vec<u8>, StoreError>;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.0.poll_recv(context)
-    }
 }

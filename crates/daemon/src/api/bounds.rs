@@ -5,8 +5,9 @@
 //! `/healthz` use no shared resource, so they are not refused.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes, HttpBody};
@@ -18,7 +19,8 @@ use futures_core::Stream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::{Duration, Instant, timeout};
 
-use super::answers::error;
+use super::answers::{Pieces, error};
+use crate::lock::lock;
 use crate::metrics::{ApiRefusal, Detail, Registry, encode};
 
 /// The most bytes of a body. A document of a thousand links has some 200 kB.
@@ -162,7 +164,13 @@ impl Bounds {
             }
             Detail::Product => {
                 let permit = self.alone()?;
-                Some(Body::from_stream(Pieces::new(metrics, detail, permit)))
+                let (sender, pieces) = mpsc::channel(AHEAD);
+                tokio::task::spawn_blocking(move || {
+                    let mut send = |piece| sender.blocking_send(Ok::<_, Infallible>(piece)).is_ok();
+                    encode(&metrics, detail, &mut send);
+                    drop(permit);
+                });
+                Some(Body::from_stream(Pieces { pieces, _held: () }))
             }
         }
     }
@@ -187,7 +195,7 @@ impl Bounds {
 
     /// A place for a listener to `to`, with at most `most` listeners.
     fn place(&self, to: String, most: usize) -> Option<Listener> {
-        let mut listeners = self.0.listeners.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut listeners = lock(&self.0.listeners);
         let all: usize = listeners.values().sum();
         let same = listeners.get(&to).copied().unwrap_or(0);
         if all >= self.0.most_listeners || same >= most {
@@ -207,7 +215,7 @@ pub(super) struct Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        let mut listeners = self.of.0.listeners.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut listeners = lock(&self.of.0.listeners);
         if let Some(count) = listeners.get_mut(&self.to) {
             *count -= 1;
             if *count == 0 {
@@ -331,28 +339,6 @@ impl HttpBody for Held {
 
     fn size_hint(&self) -> hyper::body::SizeHint {
         self.body.size_hint()
-    }
-}
-
-/// An answer that is computed in parts while the client reads it.
-struct Pieces(mpsc::Receiver<String>);
-
-impl Pieces {
-    fn new(metrics: Arc<Registry>, detail: Detail, permit: OwnedSemaphorePermit) -> Pieces {
-        let (sender, pieces) = mpsc::channel(AHEAD);
-        tokio::task::spawn_blocking(move || {
-            encode(&metrics, detail, &mut |piece| sender.blocking_send(piece).is_ok());
-            drop(permit);
-        });
-        Pieces(pieces)
-    }
-}
-
-impl Stream for Pieces {
-    type Item = Result<String, std::convert::Infallible>;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.0.poll_recv(context).map(|piece| piece.map(Ok))
     }
 }
 

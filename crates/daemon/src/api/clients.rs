@@ -13,7 +13,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
 use channel::PeerCertificate;
@@ -22,7 +22,8 @@ use tokio::time::Instant;
 
 use crate::access::caller::{Account, Caller, Known};
 use crate::access::rates::origin;
-use crate::access::tokens::{Seconds, Token};
+use crate::access::tokens::Seconds;
+use crate::lock::lock;
 
 /// The peer of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,23 +61,10 @@ pub struct Client {
     /// The client's certificate, with a verified chain.
     certificate: OnceLock<PeerCertificate>,
     state: Mutex<(Phase, Instant)>,
-    shown: Mutex<Shown>,
-    /// The account that the client has shown, if it has one.
-    account: Mutex<Option<Account>>,
+    /// The caller of the last request; `None` if the client has shown no valid account yet.
+    caller: Mutex<Option<Caller>>,
     gives_way: Notify,
     among: Weak<Clients>,
-}
-
-/// The account that the client has shown.
-#[derive(Debug, Default)]
-enum Shown {
-    /// No account yet.
-    #[default]
-    Nothing,
-    /// A valid account.
-    Something,
-    /// The token of its last request.
-    Token(Arc<Token>),
 }
 
 impl Client {
@@ -85,8 +73,7 @@ impl Client {
             peer,
             certificate: OnceLock::new(),
             state: Mutex::new((Phase::Waiting, Instant::now())),
-            shown: Mutex::default(),
-            account: Mutex::default(),
+            caller: Mutex::default(),
             gives_way: Notify::new(),
             among,
         })
@@ -110,12 +97,7 @@ impl Client {
 
     /// Sets the account that the client has shown.
     pub(super) fn shows(&self, caller: &Caller) {
-        *self.account.lock().unwrap_or_else(PoisonError::into_inner) = caller.account();
-        let shown = match &caller.known {
-            Known::Token(token) => Shown::Token(Arc::clone(token)),
-            Known::Here | Known::Certificate(_) => Shown::Something,
-        };
-        *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = shown;
+        *lock(&self.caller) = Some(caller.clone());
     }
 
     /// Whether the client's request may go on: whether there is room among the requests in progress.
@@ -130,7 +112,7 @@ impl Client {
 
     /// Those whose requests in progress are counted together: an account, or all clients of an address without one.
     fn source(&self) -> (Option<Account>, Option<IpAddr>) {
-        let account = self.account.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let account = lock(&self.caller).as_ref().and_then(Caller::account);
         let address = match self.peer {
             Peer::Tcp(address) | Peer::Tls(address) if account.is_none() => {
                 Some(origin(address.ip()))
@@ -141,14 +123,14 @@ impl Client {
     }
 
     fn is_stranger(&self) -> bool {
-        let shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
-        matches!(*shown, Shown::Nothing)
+        lock(&self.caller).is_none()
     }
 
     /// Whether the token of the present answer or event stream is not valid any more.
     pub(super) fn is_shut_out(&self, now: Seconds) -> bool {
-        let shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
-        matches!(&*shown, Shown::Token(token) if !token.is_in_force(now))
+        let caller = lock(&self.caller);
+        let known = caller.as_ref().map(|caller| &caller.known);
+        matches!(known, Some(Known::Token(token)) if !token.is_in_force(now))
     }
 
     /// Returns when the connection has to be closed for another one.
@@ -169,16 +151,12 @@ impl Client {
 
     /// Whether the present request takes longer than this limit.
     pub(super) fn is_slow(&self, limit: Duration) -> bool {
-        let (phase, since) = self.now();
+        let (phase, since) = *lock(&self.state);
         phase == Phase::Working && since.elapsed() >= limit
     }
 
     fn set(&self, phase: Phase) {
-        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = (phase, Instant::now());
-    }
-
-    fn now(&self) -> (Phase, Instant) {
-        *self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.state) = (phase, Instant::now());
     }
 }
 
@@ -209,7 +187,7 @@ pub(super) struct Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.of.all.lock().unwrap_or_else(PoisonError::into_inner).1.remove(&self.number);
+        lock(&self.of.all).1.remove(&self.number);
     }
 }
 
@@ -222,11 +200,11 @@ impl Clients {
     /// A place for another connection, and whether an old connection was closed for it; `None` if all connections have
     /// requests in progress.
     pub(super) fn admit(self: &Arc<Self>, peer: Peer) -> Option<(Place, bool)> {
-        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = lock(&self.all);
         let is_full = all.1.len() >= self.most;
         if is_full {
             let waiting = all.1.iter().filter_map(|(number, client)| {
-                let (phase, since) = client.now();
+                let (phase, since) = *lock(&client.state);
                 // Clients without an account come first: they keep nobody out who has an account.
                 let order = (!client.is_stranger(), since, *number);
                 (phase == Phase::Waiting).then_some(order)
@@ -248,10 +226,10 @@ impl Clients {
     fn have_room_for(&self, client: &Client) -> bool {
         let most = self.most.saturating_sub(self.most / 8).max(1);
         let source = client.source();
-        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = lock(&self.all);
         let (mut of_all, mut of_source) = (0, 0);
         for it in all.1.values().filter(|it| !it.is_operators()) {
-            let (phase, _) = it.now();
+            let (phase, _) = *lock(&it.state);
             of_all += usize::from(phase != Phase::Waiting);
             // Streams of events have bounds of their own.
             of_source += usize::from(phase == Phase::Working && it.source() == source);

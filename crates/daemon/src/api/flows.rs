@@ -5,8 +5,7 @@
 
 use std::time::Duration;
 
-use axum::extract::rejection::PathRejection;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::get;
@@ -16,13 +15,13 @@ use hypervisor::{FlowPage, FlowPlace, Side};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::answers::{Elsewhere, Failure, Unnamed, busy, error};
+use super::answers::{Elsewhere, Failure, Name, Unnamed, error, unanswered};
 use super::bounds::Bounds;
 use super::sources::Sources;
 use crate::access::caller::Caller;
 use crate::config::Config;
 use crate::dpid::Dpid;
-use crate::shard::shown::{FlowsAsked, Shown};
+use crate::shard::shown::FlowsAsked;
 
 pub(super) const NOWHERE: &str = "the switch is not connected, or the tenant has no part of it";
 
@@ -142,9 +141,17 @@ fn query(uri: &Uri) -> Option<(Side, Option<FlowPlace>)> {
 }
 
 /// A switch by its name in the configuration, or by its datapath id.
-pub(super) fn switch(config: &Config, text: &str) -> Option<u64> {
+pub(super) fn switch(config: &Config, text: &str, is_tenant: bool) -> Result<u64, Box<Response>> {
     let named = config.switches.iter().find(|listed| listed.name.as_deref() == Some(text));
-    named.map(|listed| listed.dpid).or_else(|| text.parse::<Dpid>().ok().map(|dpid| dpid.0))
+    let dpid = named.map(|it| it.dpid).or_else(|| text.parse::<Dpid>().ok().map(|dpid| dpid.0));
+    dpid.ok_or_else(|| {
+        let message = "the switch is neither a datapath id nor the name of one in [[switches]]";
+        Box::new(match is_tenant {
+            // A tenant does not learn the names of switches.
+            true => error(StatusCode::NOT_FOUND, NOWHERE),
+            false => error(StatusCode::BAD_REQUEST, message),
+        })
+    })
 }
 
 pub(super) fn routes() -> Router<Sources> {
@@ -173,13 +180,9 @@ pub(super) async fn show(
     State(sources): State<Sources>,
     Extension(bounds): Extension<Bounds>,
     Extension(caller): Extension<Caller>,
-    path: Result<Path<(String, String)>, PathRejection>,
+    Name((tenant, name)): Name<(String, String)>,
     uri: Uri,
 ) -> Response {
-    let (tenant, name) = match path {
-        Ok(Path(names)) => names,
-        Err(refused) => return error(refused.status(), &refused.body_text()),
-    };
     let Some((side, after)) = query(&uri) else {
         let message = "all that can stand behind the ? is side=tenant or side=switch, and after= with what `next` was";
         return error(StatusCode::BAD_REQUEST, message);
@@ -194,22 +197,15 @@ pub(super) async fn show(
     if !config.tenants.iter().any(|known| known.name == tenant) {
         return error(StatusCode::NOT_FOUND, "there is no tenant of this name");
     }
-    let Some(dpid) = switch(&config, &name) else {
-        if is_tenant {
-            // A tenant does not learn the names of switches.
-            return error(StatusCode::NOT_FOUND, NOWHERE);
-        }
-        let message = "the switch is neither a datapath id nor the name of one in [[switches]]";
-        return error(StatusCode::BAD_REQUEST, message);
+    let dpid = match switch(&config, &name, is_tenant) {
+        Ok(dpid) => dpid,
+        Err(refused) => return *refused,
     };
     let asked = FlowsAsked { tenant, dpid, side, after };
     let work = move || match sources.reader.flows(&asked, PATIENCE) {
-        Shown::Page(page) => Json(Flows::new(asked, &page)).into_response(),
-        Shown::Nowhere => error(StatusCode::NOT_FOUND, NOWHERE),
-        Shown::Silence => {
-            error(StatusCode::SERVICE_UNAVAILABLE, "the switch's thread does not answer")
-        }
-        Shown::Busy => busy(),
+        Ok(Some(page)) => Json(Flows::new(asked, &page)).into_response(),
+        Ok(None) => error(StatusCode::NOT_FOUND, NOWHERE),
+        Err(why) => unanswered(why, "the switch's thread does not answer"),
     };
     bounds.page(work).await
 }

@@ -226,21 +226,14 @@ async fn connection(
                     tracing::warn!(peer = %client.peer(), "a REST request takes too long; cut off");
                     return;
                 }
+                continue;
             }
-            () = over.as_mut() => {
-                if ending {
-                    return;
-                }
-                ending = true;
-                connection.as_mut().graceful_shutdown();
-                over.as_mut().reset(time::Instant::now() + limits.connection);
-            }
-            _ = stop.changed(), if !ending => {
-                ending = true;
-                connection.as_mut().graceful_shutdown();
-                over.as_mut().reset(time::Instant::now() + limits.connection);
-            }
+            () = over.as_mut() => if ending { return },
+            _ = stop.changed(), if !ending => {}
         }
+        ending = true;
+        connection.as_mut().graceful_shutdown();
+        over.as_mut().reset(time::Instant::now() + limits.connection);
     }
 }
 

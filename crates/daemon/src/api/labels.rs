@@ -1,20 +1,19 @@
 //! A tenant's link labels, and the stream of new labels. Names and units are part of the interface: add, do not change.
 
 use std::convert::Infallible;
-use std::pin::Pin;
-use std::task::{Context, Poll};
 
 use axum::response::sse::Event;
 use fabric::{PortId, TenantId};
-use futures_core::Stream;
 use hypervisor::Label;
 use serde::Serialize;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc;
 use utoipa::ToSchema;
 
+use super::answers::Pieces;
 use super::bounds::Listener;
 use super::topology::Place;
+use crate::metrics::LabelMetrics;
 use crate::topology::LabelFeed;
 
 /// The most events that wait for one client; a slower client misses events, and gets a notice.
@@ -36,13 +35,12 @@ pub struct Counts {
 
 impl Counts {
     /// The present counts.
-    pub fn new(label_feed: &LabelFeed) -> Counts {
-        let counts = label_feed.counts();
+    pub fn new(metrics: &LabelMetrics) -> Counts {
         Counts {
-            flows: counts.flows,
-            lost_flows: counts.lost_flows,
-            labels_sent: counts.sent,
-            labels_replaced: counts.replaced,
+            flows: metrics.flows.get() as usize,
+            lost_flows: metrics.lost_flows.get() as usize,
+            labels_sent: metrics.sent.get(),
+            labels_replaced: metrics.replaced.get(),
         }
     }
 }
@@ -78,65 +76,52 @@ impl LabelOf {
     }
 }
 
-/// Server-sent events: first every present label, then each new label. `event: label` has one label as its data;
-/// `event: missed` means that the client was too slow, and is followed by every present label.
-pub struct Events {
-    events: mpsc::Receiver<Event>,
-    /// The listener's place, which becomes free with this value.
-    _listener: Listener,
-}
-
-impl Events {
-    /// The events of one tenant, from now on.
-    pub(super) fn new(label_feed: LabelFeed, tenant: TenantId, listener: Listener) -> Events {
-        let (sender, events) = mpsc::channel(WAITING);
-        tokio::spawn(async move {
-            let mut sent = label_feed.listen();
-            let mut repeat = true;
-            loop {
-                if std::mem::take(&mut repeat) {
-                    for label in LabelOf::all(&label_feed, tenant) {
-                        if sender.send(event("label", &label)).await.is_err() {
-                            return;
-                        }
+/// Server-sent events of one tenant: first every present label, then each new label. `event: label` has one label as its
+/// data; `event: missed` means that the client was too slow, and is followed by every present label.
+pub(super) fn events(
+    label_feed: LabelFeed,
+    tenant: TenantId,
+    listener: Listener,
+) -> Pieces<Result<Event, Infallible>, Listener> {
+    let (sender, events) = mpsc::channel(WAITING);
+    tokio::spawn(async move {
+        let mut sent = label_feed.listen();
+        let mut repeat = true;
+        loop {
+            if std::mem::take(&mut repeat) {
+                for label in LabelOf::all(&label_feed, tenant) {
+                    if sender.send(event("label", &label)).await.is_err() {
+                        return;
                     }
-                }
-                let next = tokio::select! {
-                    next = sent.recv() => next,
-                    () = sender.closed() => return,
-                };
-                match next {
-                    Ok(sent) if sent.tenant == tenant => {
-                        let label = LabelOf::new(sent.port, sent.label);
-                        if sender.send(event("label", &label)).await.is_err() {
-                            return;
-                        }
-                    }
-                    Ok(_) => {}
-                    Err(RecvError::Lagged(count)) => {
-                        if sender.send(event("missed", &count)).await.is_err() {
-                            return;
-                        }
-                        repeat = true;
-                    }
-                    Err(RecvError::Closed) => return,
                 }
             }
-        });
-        Events { events, _listener: listener }
-    }
+            let next = tokio::select! {
+                next = sent.recv() => next,
+                () = sender.closed() => return,
+            };
+            match next {
+                Ok(sent) if sent.tenant == tenant => {
+                    let label = LabelOf::new(sent.port, sent.label);
+                    if sender.send(event("label", &label)).await.is_err() {
+                        return;
+                    }
+                }
+                Ok(_) => {}
+                Err(RecvError::Lagged(count)) => {
+                    if sender.send(event("missed", &count)).await.is_err() {
+                        return;
+                    }
+                    repeat = true;
+                }
+                Err(RecvError::Closed) => return,
+            }
+        }
+    });
+    Pieces { pieces: events, _held: listener }
 }
 
-impl Stream for Events {
-    type Item = Result<Event, Infallible>;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.events.poll_recv(context).map(|event| event.map(Ok))
-    }
-}
-
-fn event(name: &str, data: &impl Serialize) -> Event {
+fn event(name: &str, data: &impl Serialize) -> Result<Event, Infallible> {
     let event = Event::default().event(name);
     // A structure of numbers and strings can always be written as JSON.
-    event.json_data(data).unwrap_or_default()
+    Ok(event.json_data(data).unwrap_or_default())
 }

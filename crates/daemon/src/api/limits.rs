@@ -9,7 +9,6 @@ use axum::{Extension, Router};
 use hypervisor::sheet::Sheet;
 use hypervisor::{NumberShare, RateBy, RateShare, SaidBy, Standing, TableShare};
 use serde::{Deserialize, Serialize};
-use std::sync::PoisonError;
 use utoipa::ToSchema;
 
 use super::answers::{Elsewhere, Failure, error};
@@ -18,6 +17,7 @@ use super::sources::Sources;
 use crate::access::Reach;
 use crate::access::caller::Caller;
 use crate::dpid::Dpid;
+use crate::lock::lock;
 use crate::metrics::{Grant, Registry, SheetUse};
 use crate::sheets;
 
@@ -131,11 +131,11 @@ impl Limits {
         let is_for_tenant = reach.tenant().is_some();
         for switch in metrics.switches() {
             let of_switch = Dpid(switch.known_as()).to_string();
-            let used = switch.sheet.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let used = lock(&switch.sheet).clone();
             datasheets.extend(sheet_of(&used, &of_switch).filter(|_| !is_for_tenant));
             let is_shown = |name: &str| reach.sees(name) && only.is_none_or(|only| only == name);
             for tenant in switch.tenants().iter().filter(|it| is_shown(&it.name)) {
-                let grant = tenant.grant.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                let grant = lock(&tenant.grant).clone();
                 let row = |(tables, may, why), rules| LimitOf {
                     tenant: tenant.name.clone(),
                     switch: of_switch.clone(),

@@ -8,26 +8,28 @@
 //! Weir makes a summary once for all viewers, and less often the larger it is. A slow viewer misses events in between,
 //! and at most one event waits for it. So the cost of viewers does not depend on the number of events.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use axum::body::{Body, Bytes};
 use axum::http::{StatusCode, Uri, header};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::get;
 use axum::{Extension, Router};
-use futures_core::Stream;
 use serde::Serialize;
 use tokio::sync::{mpsc, watch};
 use utoipa::ToSchema;
 
-use super::answers::{Elsewhere, Failure, error};
+use super::answers::{Elsewhere, Failure, Pieces, error};
 use super::bounds::{Bounds, Listener};
 use super::sources::Sources;
 use super::summary::{Before, Summary};
 use crate::access::caller::Caller;
+use crate::lock::lock;
 use crate::logging::recent;
 use crate::metrics::ApiRefusal;
+use crate::system::now_ms;
 
 /// The time between two summaries, and the largest age of a requested summary.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -159,12 +161,12 @@ impl Live {
     }
 
     /// The events of one viewer, which uses this place.
-    fn events(&self, tenant: Option<String>, viewer: Listener) -> Events {
+    fn events(&self, tenant: Option<String>, viewer: Listener) -> Pieces<Sent, Listener> {
         let (sender, events) = mpsc::channel(1);
         let latest = self.0.latest.subscribe();
         self.keep_up();
         tokio::spawn(send_events(latest, tenant, sender));
-        Events { events, _viewer: viewer }
+        Pieces { pieces: events, _held: viewer }
     }
 }
 
@@ -172,7 +174,7 @@ impl Live {
 async fn send_events(
     mut latest: watch::Receiver<Option<Arc<Made>>>,
     tenant: Option<String>,
-    sender: mpsc::Sender<Bytes>,
+    sender: mpsc::Sender<Sent>,
 ) {
     let mut last_sent = None;
     loop {
@@ -188,12 +190,12 @@ async fn send_events(
                 None => made.event.clone(),
                 Some(tenant) => event("summary", &made.summary.of(tenant)),
             };
-            if sender.send(summary).await.is_err() {
+            if sender.send(Ok(summary)).await.is_err() {
                 return;
             }
             if let Some(last) = log.lines.last() {
                 last_sent = Some(last.number);
-                if sender.send(event("log", &log)).await.is_err() {
+                if sender.send(Ok(event("log", &log))).await.is_err() {
                     return;
                 }
             }
@@ -205,36 +207,13 @@ async fn send_events(
     }
 }
 
-/// The server-sent events of a viewer; the viewer's place becomes free when this value is dropped.
-struct Events {
-    events: mpsc::Receiver<Bytes>,
-    _viewer: Listener,
-}
-
-impl Stream for Events {
-    type Item = Result<Bytes, std::convert::Infallible>;
-
-    fn poll_next(
-        mut self: std::pin::Pin<&mut Self>,
-        context: &mut std::task::Context<'_>,
-    ) -> std::task::Poll<Option<Self::Item>> {
-        self.events.poll_recv(context).map(|event| event.map(Ok))
-    }
-}
+/// A server-sent event of a viewer.
+type Sent = Result<Bytes, Infallible>;
 
 /// An event in text form. The JSON has no line ends.
 fn event(name: &str, data: &impl Serialize) -> Bytes {
     let data = serde_json::to_string(data).unwrap_or_default();
     format!("event: {name}\ndata: {data}\n\n").into()
-}
-
-fn now_ms() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 pub(super) fn routes<S: Clone + Send + Sync + 'static>(live: Live) -> Router<S> {

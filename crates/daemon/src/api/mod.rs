@@ -1,35 +1,7 @@
 //! REST for people and programs: configuration, connections and state; `/metrics` and `/healthz`.
 //!
-//! | path | answer |
-//! |---|---|
-//! | `GET /healthz` | 200 with counts when every shard answers within a second, else 503; and why state cannot be stored, if so |
-//! | `GET /metrics` | Prometheus text: sums per tenant and per switch; with `?detail=product` each tenant on each switch |
-//! | `GET /api/v1/tenants` | tenants as configured, and what each counts on each switch |
-//! | `GET /api/v1/tenants/{name}` | one of them, or 404 |
-//! | `GET /api/v1/tenants/{name}/switches/{switch}/flows` | its flow table there, as it wrote it or as it is on the switch |
-//! | `GET /api/v1/controllers` | connections to all tenants' controllers |
-//! | `GET /api/v1/limits` | how many rules each tenant may have on each switch, and why |
-//! | `GET /api/v1/refusals` | the counts of refusals, by tenant, switch and reason |
-//! | `GET /api/v1/tenants/{name}/why` | the tenant's last refused requests, and why |
-//! | `GET /api/v1/tenants/{name}/switches/{switch}/trace/{flow}` | the path of a packet that enters a switch of the tenant |
-//! | `GET /api/v1/switches/{switch}/trace/{flow}` | the path of a packet of any tenant |
-//! | `GET /api/v1/switches` | connected switches, with the counts of their tenants |
-//! | `GET /api/v1/tenants/{name}/labels` | the link labels that the tenant got last; 404 if the tenant gets no labels |
-//! | `GET /api/v1/tenants/{name}/labels/events` | the tenant's link labels as server-sent events |
-//! | `GET /api/v1/labels` | the number of followed flows, and of sent labels |
-//! | `GET /api/v1/topology` | the known physical network: switches, ports, links |
-//! | `GET /api/v1/networks` | the tenants' own networks, and their places |
-//! | `GET`, `PUT`, `DELETE /api/v1/networks/{tenant}` | one tenant's own network |
-//! | `POST /api/v1/networks/{tenant}/changes` | changes of the network's parts, all or none |
-//! | `POST /api/v1/backup` | a copy of all state |
-//! | `GET /api/v1/session` | the caller's role |
-//! | `GET /api/v1/summary` | a summary of switches, tenants and links |
-//! | `GET /api/v1/log` | the last lines of the log |
-//! | `GET /api/v1/events` | the summary and the log as server-sent events |
-//! | `GET`, `POST /api/v1/tokens`, `DELETE /api/v1/tokens/{id}` | accounts by bearer tokens |
-//! | `GET /api/v1/pins`, `DELETE /api/v1/pins/{switch}` | pinned certificates of switches |
-//! | `GET /api/v1/openapi.json` | all of this, as an OpenAPI document generated from the code |
-//! | `GET /`, `GET /page/{*file}` | the page, which asks for the above |
+//! [`router`] has all paths, and each path's function says what the answer is. `GET /api/v1/openapi.json` is the same as
+//! a document, generated from the code.
 //!
 //! `access` has the rights of roles. `guard`, which all requests pass, identifies the caller. Without an account,
 //! clients can read by the loopback, and change by a socket in the file system. Numbers are at most a quarter of a
@@ -334,7 +306,7 @@ async fn topology_now(
     responses((status = 200, description = "counts", body = labels::Counts), Elsewhere)
 )]
 async fn label_counts(State(sources): State<Sources>) -> Response {
-    Json(labels::Counts::new(&sources.labels)).into_response()
+    Json(labels::Counts::new(&sources.metrics.process.labels)).into_response()
 }
 
 /// The last labels of a tenant.
@@ -376,7 +348,7 @@ async fn label_events(
             let Some(listener) = bounds.listener(&name) else {
                 return bounds.refuse(ApiRefusal::Listeners, "too many listen to events already");
             };
-            let events = labels::Events::new(sources.labels.clone(), tenant, listener);
+            let events = labels::events(sources.labels.clone(), tenant, listener);
             // A regular comment keeps proxies from closing a quiet stream.
             Sse::new(events).keep_alive(KeepAlive::default()).into_response()
         }

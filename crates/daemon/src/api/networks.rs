@@ -30,18 +30,6 @@ pub struct Networks {
     pub set_aside: Vec<SetAside>,
 }
 
-/// Whether the query is `?dry_run=true`.
-fn dry_run(uri: &Uri) -> Result<bool, Box<Response>> {
-    match uri.query() {
-        None | Some("dry_run=false") => Ok(false),
-        Some("dry_run=true") => Ok(true),
-        Some(_) => {
-            let message = "all that can stand behind the ? is dry_run=true or dry_run=false";
-            Err(Box::new(error(StatusCode::BAD_REQUEST, message)))
-        }
-    }
-}
-
 pub(super) fn routes() -> Router<Sources> {
     Router::new()
         .route("/api/v1/networks", get(list))
@@ -140,17 +128,9 @@ pub(super) async fn put(
     uri: Uri,
     Body(document): Body<Document>,
 ) -> Response {
-    match dry_run(&uri) {
-        Ok(dry_run) => {
-            let work = move || {
-                answer(make(&by, "set", &tenant, dry_run, |how| {
-                    sources.networks.put(&tenant, Some(&document), how)
-                }))
-            };
-            bounds.off_thread(work).await
-        }
-        Err(refused) => *refused,
-    }
+    let change =
+        move |tenant: &str, how: &How<'_>| sources.networks.put(tenant, Some(&document), how);
+    make(by, "set", tenant, &uri, bounds, change).await
 }
 
 /// Removes a tenant's network.
@@ -172,17 +152,8 @@ pub(super) async fn remove(
     Name(tenant): Name,
     uri: Uri,
 ) -> Response {
-    match dry_run(&uri) {
-        Ok(dry_run) => {
-            let work = move || {
-                answer(make(&by, "remove", &tenant, dry_run, |how| {
-                    sources.networks.put(&tenant, None, how)
-                }))
-            };
-            bounds.off_thread(work).await
-        }
-        Err(refused) => *refused,
-    }
+    let change = move |tenant: &str, how: &How<'_>| sources.networks.put(tenant, None, how);
+    make(by, "remove", tenant, &uri, bounds, change).await
 }
 
 /// Makes all changes of a network's parts in the body, or none of them.
@@ -212,17 +183,9 @@ pub(super) async fn change(
     uri: Uri,
     Body(operations): Body<Vec<Operation>>,
 ) -> Response {
-    match dry_run(&uri) {
-        Ok(dry_run) => {
-            let work = move || {
-                answer(make(&by, "change", &tenant, dry_run, |how| {
-                    sources.networks.change(&tenant, &operations, how)
-                }))
-            };
-            bounds.off_thread(work).await
-        }
-        Err(refused) => *refused,
-    }
+    let change =
+        move |tenant: &str, how: &How<'_>| sources.networks.change(tenant, &operations, how);
+    make(by, "change", tenant, &uri, bounds, change).await
 }
 
 fn answer<T: Serialize>(result: Result<T, ChangeError>) -> Response {
@@ -239,8 +202,32 @@ fn answer<T: Serialize>(result: Result<T, ChangeError>) -> Response {
     }
 }
 
+/// Makes a change as the query says, and logs its caller.
+async fn make(
+    by: By,
+    what: &'static str,
+    tenant: String,
+    uri: &Uri,
+    bounds: Bounds,
+    change: impl FnOnce(&str, &How<'_>) -> Result<Outcome, ChangeError> + Send + 'static,
+) -> Response {
+    let dry_run = match uri.query() {
+        None | Some("dry_run=false") => false,
+        Some("dry_run=true") => true,
+        Some(_) => {
+            let message = "all that can stand behind the ? is dry_run=true or dry_run=false";
+            return error(StatusCode::BAD_REQUEST, message);
+        }
+    };
+    let change = move || {
+        let change = |how: &How<'_>| change(&tenant, how);
+        answer(logged(&by, what, &tenant, dry_run, change))
+    };
+    bounds.off_thread(change).await
+}
+
 /// Makes a change, and logs its caller.
-fn make(
+fn logged(
     by: &By,
     what: &str,
     tenant: &str,

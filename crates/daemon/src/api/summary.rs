@@ -6,7 +6,6 @@
 //! data.
 
 use std::collections::BTreeMap;
-use std::sync::PoisonError;
 
 use fabric::PortId;
 use serde::Serialize;
@@ -15,10 +14,11 @@ use utoipa::ToSchema;
 use super::sources::Sources;
 use super::view::Latency;
 use crate::dpid::Dpid;
+use crate::lock::lock;
 use crate::metrics::{Direction, Grant, Snapshot, Sums, SwitchMetrics, TenantMetrics};
 
 /// The summary of the present state.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Default, Serialize, ToSchema)]
 pub struct Summary {
     /// The time of the summary, in milliseconds of Unix time.
     pub time_ms: u64,
@@ -137,7 +137,7 @@ impl Summary {
             .collect();
         let mut sent = BTreeMap::new();
         for switch in &switches {
-            let loads = switch.port_loads.lock().unwrap_or_else(PoisonError::into_inner);
+            let loads = lock(&switch.port_loads);
             sent.extend(loads.iter().map(|(&port, &load)| ((switch.dpid, port), load)));
         }
         let switches = switches.iter().map(|switch| {
@@ -159,7 +159,7 @@ impl Summary {
         });
         let tenants = tenants.collect();
         let snapshot = topology.current();
-        let followed = (labels.counts().flows > 0).then(|| labels.loads());
+        let followed = (metrics.process.labels.flows.get() > 0).then(|| labels.loads());
         let load = |end: PortId| {
             let followed = || Some(followed.as_ref()?.get(&end).copied().unwrap_or(0));
             sent.get(&(end.dpid.0, end.port.get())).copied().or_else(followed)
@@ -169,8 +169,6 @@ impl Summary {
             load: load(wire.ends[0]).zip(load(wire.ends[1])).map(|(there, back)| [there, back]),
         });
         let summary = Summary {
-            time_ms: 0,
-            started_ms: 0,
             store_full: metrics.store_full(),
             configuration: metrics.process.reloads_applied.get(),
             topology: snapshot.number,
@@ -178,25 +176,19 @@ impl Summary {
             switches,
             tenants,
             links: links.collect(),
+            ..Summary::default()
         };
         (summary, histograms)
     }
-}
 
-impl Summary {
     /// The part of the summary that concerns one tenant. The tenant does not learn how often others change something.
     pub(super) fn of(&self, tenant: &str) -> Summary {
         let own = self.tenants.iter().filter(|it| it.name == tenant);
         Summary {
             time_ms: self.time_ms,
             started_ms: self.started_ms,
-            store_full: None,
-            configuration: 0,
-            topology: 0,
-            networks: 0,
-            switches: Vec::new(),
             tenants: own.cloned().collect(),
-            links: Vec::new(),
+            ..Summary::default()
         }
     }
 }
@@ -255,7 +247,7 @@ impl Parts {
         let [south, north] = &mut self.queues;
         *south += tenant.queue_southbound.get();
         *north += tenant.queue_northbound.get();
-        let grant = tenant.grant.lock().unwrap_or_else(PoisonError::into_inner);
+        let grant = lock(&tenant.grant);
         let rules = tenant.entries.get();
         let Some(may) = may(&grant) else { return };
         let is_fuller = |than: &Fullest| {

@@ -1,10 +1,12 @@
 //! Weir's certificate towards REST clients, which can be read again while Weir runs.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use channel::{Error, ServiceFiles};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
+
+use crate::lock::lock;
 
 /// The files, and their last valid contents. Cheap to clone.
 #[derive(Clone)]
@@ -24,12 +26,12 @@ impl Identity {
     /// use.
     pub fn reload(&self) {
         match self.files.server() {
-            Ok(server) => *self.server.lock().unwrap_or_else(PoisonError::into_inner) = server,
+            Ok(server) => *lock(&self.server) = server,
             Err(error) => tracing::error!(%error, "[api]: the old certificate stays in use"),
         }
     }
 
     pub(super) fn acceptor(&self) -> TlsAcceptor {
-        Arc::clone(&self.server.lock().unwrap_or_else(PoisonError::into_inner)).into()
+        Arc::clone(&lock(&self.server)).into()
     }
 }

@@ -11,21 +11,20 @@ mod words;
 
 use std::time::{Duration, Instant};
 
-use axum::extract::rejection::PathRejection;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::get;
 use axum::{Extension, Router};
 use flowspace::{Field, Match};
 
-use super::answers::{Elsewhere, Failure, Unnamed, busy, error};
+use super::answers::{Elsewhere, Failure, Name, Unnamed, error, unanswered};
 use super::bounds::Bounds;
 use super::flows::{NOWHERE, switch};
 use super::sources::Sources;
 use crate::access::caller::Caller;
-use crate::shard::shown::Start;
-use walk::{Lost, Walk};
+use crate::shard::shown::{NotPassed, Start};
+use walk::Walk;
 
 pub use document::{Hop, Trace, TraceOutput, TraceStep};
 pub use words::wrapped;
@@ -60,15 +59,9 @@ pub(super) async fn of_tenant(
     State(sources): State<Sources>,
     Extension(bounds): Extension<Bounds>,
     Extension(caller): Extension<Caller>,
-    path: Result<Path<(String, String, String)>, PathRejection>,
+    Name((tenant, name, flow)): Name<(String, String, String)>,
 ) -> Response {
-    match path {
-        Ok(Path((tenant, name, flow))) => {
-            let work = move || trace(&sources, &caller, Some(tenant), &name, &flow);
-            bounds.page(work).await
-        }
-        Err(refused) => error(refused.status(), &refused.body_text()),
-    }
+    bounds.page(move || trace(&sources, &caller, Some(tenant), &name, &flow)).await
 }
 
 /// The path of a packet of any tenant that enters at a port of a physical switch.
@@ -91,15 +84,9 @@ pub(super) async fn of_anybody(
     State(sources): State<Sources>,
     Extension(bounds): Extension<Bounds>,
     Extension(caller): Extension<Caller>,
-    path: Result<Path<(String, String)>, PathRejection>,
+    Name((name, flow)): Name<(String, String)>,
 ) -> Response {
-    match path {
-        Ok(Path((name, flow))) => {
-            let work = move || trace(&sources, &caller, None, &name, &flow);
-            bounds.page(work).await
-        }
-        Err(refused) => error(refused.status(), &refused.body_text()),
-    }
+    bounds.page(move || trace(&sources, &caller, None, &name, &flow)).await
 }
 
 fn trace(
@@ -114,16 +101,9 @@ fn trace(
         return error(StatusCode::NOT_FOUND, "there is no tenant of this name");
     }
     let is_tenant = caller.reach.tenant().is_some();
-    let Some(dpid) = switch(&config, name) else {
-        return match is_tenant {
-            // A tenant does not learn the names of switches.
-            true => error(StatusCode::NOT_FOUND, NOWHERE),
-            false => {
-                let message =
-                    "the switch is neither a datapath id nor the name of one in [[switches]]";
-                error(StatusCode::BAD_REQUEST, message)
-            }
-        };
+    let dpid = match switch(&config, name, is_tenant) {
+        Ok(dpid) => dpid,
+        Err(refused) => return *refused,
     };
     let (flow, port, frame) = match packet(text) {
         Ok(packet) => packet,
@@ -146,7 +126,7 @@ fn trace(
         None => walk.from(of_switch(), None),
         Some(tenant) => match walk.from(of_tenant(tenant), caller.reach.tenant()) {
             // For an operator, the id may mean the physical switch.
-            Err(Lost::Nowhere) if !is_tenant => walk.from(of_switch(), None),
+            Err(NotPassed::Nowhere) if !is_tenant => walk.from(of_switch(), None),
             found => found,
         },
     };
@@ -156,13 +136,10 @@ fn trace(
             let view = words::View { tenant: caller.reach.tenant(), config: &config };
             Json(view.describe(&flow, &journey)).into_response()
         }
-        Err(Lost::Nowhere) => error(status, NOWHERE),
-        Err(Lost::NoPort) => error(status, &format!("the switch has no port {port} there")),
-        Err(Lost::NoPath) => error(status, &format!("port {port} has no path at present")),
-        Err(Lost::Silence) => {
-            error(StatusCode::SERVICE_UNAVAILABLE, "a switch's thread does not answer")
-        }
-        Err(Lost::Busy) => busy(),
+        Err(NotPassed::Nowhere) => error(status, NOWHERE),
+        Err(NotPassed::NoPort) => error(status, &format!("the switch has no port {port} there")),
+        Err(NotPassed::NoPath) => error(status, &format!("port {port} has no path at present")),
+        Err(NotPassed::NoAnswer(why)) => unanswered(why, "a switch's thread does not answer"),
     }
 }
 

@@ -284,7 +284,10 @@ impl Counts {
             messages_to_controllers: messages(Direction::ToController),
             messages_to_switch: messages(Direction::ToSwitch),
             refused: metrics.refused(),
-            packet_in_dropped: DropReason::ALL.iter().map(|&why| metrics.dropped(why).get()).sum(),
+            packet_in_dropped: DropReason::ALL
+                .iter()
+                .map(|(why, _)| metrics.dropped(*why).get())
+                .sum(),
             queue_south: metrics.queue_southbound.get(),
             queue_north: metrics.queue_northbound.get(),
             added_latency_south: Latency::new(&metrics.added_southbound),

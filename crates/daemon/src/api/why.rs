@@ -14,11 +14,11 @@ use hypervisor::RefusedBy;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::answers::{Elsewhere, Failure, Name, Unnamed, busy, error};
+use super::answers::{Elsewhere, Failure, Name, Unnamed, error, unanswered};
 use super::bounds::Bounds;
 use super::sources::Sources;
 use crate::dpid::Dpid;
-use crate::shard::shown::{NoAnswer, RefusalShown};
+use crate::shard::shown::RefusalShown;
 
 /// The longest wait for a shard.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -110,10 +110,7 @@ pub(super) async fn why(
             let refusals = shown.into_iter().map(Refused::new).collect();
             Json(Why { tenant, refusals }).into_response()
         }
-        Err(NoAnswer::Silence) => {
-            error(StatusCode::SERVICE_UNAVAILABLE, "a switch's thread does not answer")
-        }
-        Err(NoAnswer::Busy) => busy(),
+        Err(why) => unanswered(why, "a switch's thread does not answer"),
     };
     bounds.page(work).await
 }

@@ -1,10 +1,7 @@
 //! Checks the access to the REST interface, and its files.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use super::{Checker, Severity, Topic};
 use crate::config::Position;
-use crate::expiry;
 
 impl Checker<'_> {
     /// Reports where changes need no account, where accounts are required, and errors in the accounts.
@@ -32,19 +29,6 @@ impl Checker<'_> {
         }
         let Some(files) = &access.files else { return };
         let all = [Some(&files.private_key), Some(&files.certificate), files.client_ca.as_ref()];
-        for path in all.into_iter().flatten() {
-            if let Err(error) = std::fs::File::open(path) {
-                let message = format!("[api]: {} cannot be read: {error}", path.display());
-                self.say(Severity::Finding, Topic::TlsFile, nowhere, "", message);
-            }
-        }
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        if let Ok(Some(not_after)) = channel::certificates_not_after(&files.certificate)
-            && let Some(warning) = expiry::warning(not_after, now)
-        {
-            let path = files.certificate.display();
-            let message = format!("[api]: the certificate {path} {warning}");
-            self.say(Severity::Finding, Topic::Certificate, nowhere, "", message);
-        }
+        self.files("api", all.into_iter().flatten(), &files.certificate);
     }
 }

@@ -1,9 +1,8 @@
 //! `[api]`: the accounts of the REST interface, and their limits. `[listen]` has the addresses.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use channel::{CertificateName, ServiceFiles};
-use toml::de::DeTable;
 
 use super::reader::{Table, Value};
 use crate::access::{Reach, Role};
@@ -42,21 +41,11 @@ impl Default for Access {
     }
 }
 
-/// Whether the keys that an `ssl:` address needs exist. Errors in their values are reported there, and not again at the
-/// address.
-pub(super) fn has_files(document: &DeTable<'_>) -> bool {
-    let api = document.get("api").map(|api| api.get_ref());
-    let has = |key| api.is_some_and(|api| api.as_table().is_none_or(|it| it.contains_key(key)));
-    has("private_key") && has("certificate")
-}
-
-pub(super) fn read(table: &mut Table<'_, '_>, file: &str) -> Access {
-    let folder = Path::new(file).parent().unwrap_or(Path::new(""));
-    let path = |value: &Value<'_, '_>| -> Option<PathBuf> { Some(folder.join(value.string()?)) };
+pub(super) fn read(table: &mut Table<'_, '_>) -> Access {
     let default = Access::default();
-    let private_key = table.get("private_key", path);
+    let private_key = table.get("private_key", Value::file);
     let certificate = match private_key {
-        Some(_) => table.require("certificate", "\"api-cert.pem\"", path),
+        Some(_) => table.require("certificate", "\"api-cert.pem\"", Value::file),
         None => table.get("certificate", |value| {
             let help = "add private_key = \"api-privkey.pem\"".to_owned();
             value.refuse::<PathBuf>("a certificate without its private key", Some(help))
@@ -64,12 +53,12 @@ pub(super) fn read(table: &mut Table<'_, '_>, file: &str) -> Access {
     };
     let has_files = private_key.is_some();
     let client_ca = table.get("client_ca", |value| match has_files {
-        true => path(value),
+        true => value.file(),
         false => value.refuse("certificates are shown over TLS alone", Some(NO_FILES.to_owned())),
     });
     let has_ca = client_ca.is_some();
     let certificates = table.get("certificates", |value| {
-        let all = value.list(|value| value.table(account).flatten())?;
+        let all = value.tables(account)?;
         match (has_ca, all.len() > MOST) {
             (_, true) => value.refuse(format!("more than {MOST} certificates"), None),
             (false, _) => {
@@ -94,8 +83,8 @@ pub(super) fn read(table: &mut Table<'_, '_>, file: &str) -> Access {
         certificates: certificates.unwrap_or_default(),
         hosts: hosts.unwrap_or_default(),
         loopback_is_open: loopback_is_open.unwrap_or(default.loopback_is_open),
-        requests: requests.map_or(default.requests, |n| n as u32),
-        subscribers: subscribers.map_or(default.subscribers, |n| n as usize),
+        requests: requests.unwrap_or(default.requests),
+        subscribers: subscribers.unwrap_or(default.subscribers),
     }
 }
 

@@ -1,7 +1,7 @@
 //! `[agents]`: the agents that measure tenants' virtual interfaces at the network's edge.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use fabric::edge::AgentId;
@@ -26,10 +26,9 @@ pub struct Agents {
     pub lifetime: Duration,
 }
 
-pub(super) fn read(table: &mut Table<'_, '_>, file: &str) -> Option<Agents> {
-    let folder = Path::new(file).parent().unwrap_or(Path::new(""));
+pub(super) fn read(table: &mut Table<'_, '_>) -> Option<Agents> {
     let listen = table.require("listen", "\"127.0.0.1:6641\"", |value| value.socket_address());
-    let key = table.require("key", "\"edge.key\"", |value| Some(folder.join(value.string()?)));
+    let key = table.require("key", "\"edge.key\"", Value::file);
     let own = table.get("name", name).unwrap_or_else(|| "weir".to_owned());
     let mut known = vec![AgentId::of(&own)];
     let servers = table.require("servers", "[\"server1\"]", |value| {
@@ -71,6 +70,8 @@ fn name(value: &Value<'_, '_>) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::super::Config;
     use super::*;
 

@@ -4,7 +4,7 @@
 //! make changes. Other addresses use TLS, and always require an account (`[api]`).
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::reader::{Table, Value};
 
@@ -58,8 +58,8 @@ enum Place {
     Socket(PathBuf),
 }
 
-pub(super) fn read(table: &mut Table<'_, '_>, file: &str, has_files: bool) -> Api {
-    let places = table.get("api", |value| value.one_or_list(|value| place(value, file, has_files)));
+pub(super) fn read(table: &mut Table<'_, '_>, has_files: bool) -> Api {
+    let places = table.get("api", |value| value.one_or_list(|value| place(value, has_files)));
     let choices = [("socket", false), ("loopback", true)];
     let tcp_changes = table.get("api_changes", |value| value.choice(&choices)).unwrap_or(false);
     let Some(places) = places else { return Api { tcp_changes, ..Api::default() } };
@@ -75,14 +75,13 @@ pub(super) fn read(table: &mut Table<'_, '_>, file: &str, has_files: bool) -> Ap
     api
 }
 
-fn place(value: &Value<'_, '_>, file: &str, has_files: bool) -> Option<Place> {
+fn place(value: &Value<'_, '_>, has_files: bool) -> Option<Place> {
     let text = value.string()?;
     if text == "off" {
         return Some(Place::Off);
     }
     if let Some(path) = text.strip_prefix("unix:") {
-        let folder = Path::new(file).parent().unwrap_or(Path::new(""));
-        return Some(Place::Socket(folder.join(path)));
+        return Some(Place::Socket(value.beside(path)));
     }
     if let Some(address) = text.strip_prefix("ssl:") {
         let Ok(address) = address.parse() else {

@@ -32,23 +32,14 @@ const MOST_BYTES: u64 = 1 << 20;
 const MOST: f64 = 1e12;
 
 /// The sheets that a configuration names, each read once.
-pub(super) struct Sheets {
-    folder: PathBuf,
-    read: RefCell<HashMap<PathBuf, Result<Arc<Sheet>, String>>>,
-}
+#[derive(Default)]
+pub(super) struct Sheets(RefCell<HashMap<PathBuf, Result<Arc<Sheet>, String>>>);
 
 impl Sheets {
-    /// Relative paths start at the folder of the configuration file.
-    pub(super) fn new(file: &str) -> Sheets {
-        let folder = Path::new(file).parent().unwrap_or(Path::new("")).to_owned();
-        Sheets { folder, read: RefCell::default() }
-    }
-
     /// The sheet that a value names.
     pub(super) fn read(&self, value: &Value<'_, '_>) -> Option<Arc<Sheet>> {
-        let path = self.folder.join(value.string()?);
-        let mut read = self.read.borrow_mut();
-        let sheet = read.entry(path).or_insert_with_key(|path| load(path).map(Arc::new));
+        let mut read = self.0.borrow_mut();
+        let sheet = read.entry(value.file()?).or_insert_with_key(|path| load(path).map(Arc::new));
         match sheet {
             Ok(sheet) => Some(Arc::clone(sheet)),
             Err(error) => value.refuse(error.clone(), None),

@@ -92,7 +92,7 @@ pub(super) fn read(table: &mut Table<'_, '_>) -> Labels {
             .unwrap_or(default.hold),
         notices: table
             .get("notices", |value| value.integer(1..=100_000))
-            .map_or(default.notices, |number| number as u32),
+            .unwrap_or(default.notices),
     }
 }
 
@@ -125,7 +125,7 @@ impl<'a> Vnics<'a> {
             // addresses.
             self.macs.clear();
         }
-        let vnics = value.list(|value| value.table(|table| vnic(table, self)).flatten())?;
+        let vnics = value.tables(|table| vnic(table, self))?;
         if vnics.len() > MOST_VNICS {
             return value.refuse(format!("more than {MOST_VNICS} virtual interfaces"), None);
         }
@@ -167,7 +167,7 @@ fn vnic(table: &mut Table<'_, '_>, all: &mut Vnics<'_>) -> Option<Vnic> {
     });
     let bandwidth = table.require("bandwidth", "\"1Gbit\"", bandwidth);
     let ip = table.get("ip", addresses).unwrap_or_default();
-    let vlan = table.get("vlan", |value| value.integer(0..=4094)).map(|vlan| vlan as u16);
+    let vlan = table.get("vlan", |value| value.integer(0..=4094));
     let agent = table.get("agent", |value| all.agent(value)).or_else(|| all.only_agent());
     let at = table.position();
     Some(Vnic { at, port: port?, mac: mac?, ip, vlan, bandwidth: bandwidth?, agent })

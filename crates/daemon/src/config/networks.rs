@@ -73,10 +73,9 @@ impl Parts {
 fn list<T>(
     table: &mut Table<'_, '_>,
     key: &'static str,
-    mut read: impl FnMut(&mut Table<'_, '_>) -> Option<T>,
+    read: impl FnMut(&mut Table<'_, '_>) -> Option<T>,
 ) -> Vec<T> {
-    let list = table.get(key, |value| value.list(|value| value.table(&mut read).flatten()));
-    list.unwrap_or_default()
+    table.get(key, |value| value.tables(read)).unwrap_or_default()
 }
 
 fn started(table: &mut Table<'_, '_>) -> bool {
@@ -116,7 +115,7 @@ fn port(table: &mut Table<'_, '_>, parts: &mut Parts) -> Option<PortSpec> {
 fn port_number(value: &Value<'_, '_>) -> Option<u32> {
     match value.maybe_string().map(str::parse) {
         Some(Ok(PortNumber::LOCAL)) => Some(PortNumber::LOCAL.get()),
-        _ => value.integer(1..=0xff00).map(|number| number as u32),
+        _ => value.integer(1..=0xff00),
     }
 }
 

@@ -7,6 +7,7 @@ use std::cell::RefCell;
 use std::fmt::Display;
 use std::net::SocketAddr;
 use std::ops::{Range, RangeInclusive};
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -101,6 +102,15 @@ impl<'r, 's> Table<'r, 's> {
         let path =
             if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) };
         read(&Value { reader: self.reader, value, path })
+    }
+
+    /// Reads the table under a key.
+    pub(super) fn table<T>(
+        &mut self,
+        key: &'static str,
+        read: impl FnOnce(&mut Table<'r, 's>) -> T,
+    ) -> Option<T> {
+        self.get(key, |value| value.table(read))
     }
 
     /// Reads a key as [`Table::get`] does; an absent key is an error.
@@ -221,17 +231,27 @@ impl<'r, 's> Value<'r, 's> {
         matches!(self.value.get_ref(), DeValue::Integer(_))
     }
 
-    pub(super) fn integer(&self, range: RangeInclusive<u64>) -> Option<u64> {
+    /// An integer in a range, which `T` holds.
+    pub(super) fn integer<T: TryFrom<u64>>(&self, range: RangeInclusive<u64>) -> Option<T> {
         let DeValue::Integer(integer) = self.value.get_ref() else {
             return self.mistyped("an integer");
         };
-        match u64::from_str_radix(integer.as_str(), integer.radix()) {
-            Ok(number) if range.contains(&number) => Some(number),
-            _ => self.refuse(
-                format!("{integer} is out of range"),
-                Some(format!("it must be between {} and {}", range.start(), range.end())),
-            ),
-        }
+        let number = u64::from_str_radix(integer.as_str(), integer.radix()).ok();
+        let number = number.filter(|number| range.contains(number));
+        number.and_then(|number| T::try_from(number).ok()).or_else(|| {
+            let help = format!("it must be between {} and {}", range.start(), range.end());
+            self.refuse(format!("{integer} is out of range"), Some(help))
+        })
+    }
+
+    /// The path of a file; see [`beside`](Self::beside).
+    pub(super) fn file(&self) -> Option<PathBuf> {
+        self.string().map(|path| self.beside(path))
+    }
+
+    /// The path of a file; a relative path starts at the folder of the configuration file.
+    pub(super) fn beside(&self, path: &str) -> PathBuf {
+        Path::new(self.reader.source.name).parent().unwrap_or(Path::new("")).join(path)
     }
 
     /// A string that parses as `T`.
@@ -291,6 +311,14 @@ impl<'r, 's> Value<'r, 's> {
         Some(values.filter_map(|value| read(&value)).collect())
     }
 
+    /// The tables of an array.
+    pub(super) fn tables<T>(
+        &self,
+        mut read: impl FnMut(&mut Table<'r, 's>) -> Option<T>,
+    ) -> Option<Vec<T>> {
+        self.list(|value| value.table(&mut read).flatten())
+    }
+
     /// One value, or an array of them.
     pub(super) fn one_or_list<T>(
         &self,
@@ -318,6 +346,13 @@ impl<'r, 's> Value<'r, 's> {
         table.end();
         Some(read)
     }
+}
+
+/// Whether a section has a key, or is no table. The section reports errors in its values; the places that need the key
+/// do not report them again.
+pub(super) fn has(document: &DeTable<'_>, section: &str, key: &str) -> bool {
+    let section = document.get(section).map(|section| section.get_ref());
+    section.is_some_and(|it| it.as_table().is_none_or(|table| table.contains_key(key)))
 }
 
 fn kind(value: &DeValue<'_>) -> &'static str {

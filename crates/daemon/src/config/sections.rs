@@ -8,7 +8,7 @@ use toml::de::DeTable;
 use super::address::address;
 use super::diagnostic::{Diagnostics, Source};
 use super::own::Own;
-use super::reader::{Reader, Table};
+use super::reader::{Reader, Table, has};
 use super::settings::{Config, Keepalive, Listen, Reconnect, Scheduler, Store};
 use super::{access, agents, api, contradictions, labels, switches, tenants, tls, topology};
 use crate::store::Sync;
@@ -33,24 +33,22 @@ pub(super) fn parse(
         return Err(Diagnostics(reader.into_errors()));
     }
     let mut root = Table::root(&reader, &document);
-    let tls = root.get("tls", |value| value.table(|table| tls::read(table, file)).flatten());
-    let agents =
-        root.get("agents", |value| value.table(|table| agents::read(table, file)).flatten());
+    let tls = root.table("tls", tls::read).flatten();
+    let agents = root.table("agents", agents::read).flatten();
     // Errors in `[agents]` are reported there, and not again at interfaces that name an agent.
-    let has_agents = document.get_ref().contains_key("agents");
+    let document = document.get_ref();
+    let has_agents = document.contains_key("agents");
     let mut vnics = labels::Vnics::new(has_agents, agents.as_ref());
-    let sides = tls::Sides::of(document.get_ref());
-    let limits = root.get("limits", |value| value.table(tenants::common_limits));
-    let limits = limits.unwrap_or_default();
-    let switches = root.get("switches", |value| switches::read(value, file)).unwrap_or_default();
+    let limits = root.table("limits", tenants::common_limits).unwrap_or_default();
+    let switches = root.get("switches", switches::read).unwrap_or_default();
     let switches::Switches { listed: switches, datasheet } = switches;
     let has_switches = !switches.is_empty();
-    let has_files = access::has_files(document.get_ref());
-    let access = root.get("api", |value| value.table(|table| access::read(table, file)));
+    let has_files = has(document, "api", "private_key") && has(document, "api", "certificate");
+    let access = root.table("api", access::read);
+    let has_switch_ca = has(document, "tls", "switch_ca");
+    let has_controller_ca = has(document, "tls", "controller_ca");
     let listen = root
-        .get("listen", |value| {
-            value.table(|table| listen(table, file, sides.switches, has_files, has_switches))
-        })
+        .table("listen", |table| listen(table, has_switch_ca, has_files, has_switches))
         .unwrap_or(Listen::new(has_switches));
     let own = Own::new(&listen, is_here);
     let config = Config {
@@ -58,17 +56,15 @@ pub(super) fn parse(
         listen: listen.clone(),
         access: access.unwrap_or_default(),
         tls,
-        scheduler: root.get("scheduler", |value| value.table(scheduler)).unwrap_or_default(),
-        keepalive: root.get("keepalive", |value| value.table(keepalive)).unwrap_or_default(),
-        reconnect: root
-            .get("reconnect", |value| value.table(reconnect).flatten())
-            .unwrap_or_default(),
-        store: root.get("store", |value| value.table(store)).unwrap_or_default(),
-        topology: root.get("topology", |value| value.table(topology::read)).unwrap_or_default(),
-        labels: root.get("labels", |value| value.table(labels::read)).unwrap_or_default(),
+        scheduler: root.table("scheduler", scheduler).unwrap_or_default(),
+        keepalive: root.table("keepalive", keepalive).unwrap_or_default(),
+        reconnect: root.table("reconnect", reconnect).unwrap_or_default(),
+        store: root.table("store", store).unwrap_or_default(),
+        topology: root.table("topology", topology::read).unwrap_or_default(),
+        labels: root.table("labels", labels::read).unwrap_or_default(),
         tenants: root
             .get("tenants", |value| {
-                tenants::read(value, sides.controllers, &own, &limits, &mut vnics)
+                tenants::read(value, has_controller_ca, &own, &limits, &mut vnics)
             })
             .unwrap_or_default(),
         switches,
@@ -84,13 +80,7 @@ pub(super) fn parse(
     if errors.is_empty() { Ok(config) } else { Err(Diagnostics(errors)) }
 }
 
-fn listen(
-    table: &mut Table<'_, '_>,
-    file: &str,
-    has_tls: bool,
-    has_files: bool,
-    has_switches: bool,
-) -> Listen {
+fn listen(table: &mut Table<'_, '_>, has_tls: bool, has_files: bool, has_switches: bool) -> Listen {
     let default = Listen::new(has_switches);
     let openflow = table.get("openflow", |value| {
         let addresses = value.one_or_list(|value| address(value, has_tls, "switch_ca"))?;
@@ -100,12 +90,12 @@ fn listen(
             Some(addresses)
         }
     });
-    let api = api::read(table, file, has_files);
+    let api = api::read(table, has_files);
     let unlisted = table.get("unlisted", |value| value.integer(0..=65_536));
     Listen {
         openflow: openflow.unwrap_or(default.openflow),
         api,
-        unlisted: unlisted.map_or(default.unlisted, |n| n as usize),
+        unlisted: unlisted.unwrap_or(default.unlisted),
     }
 }
 
@@ -115,7 +105,7 @@ fn scheduler(table: &mut Table<'_, '_>) -> Scheduler {
     let bytes = 128 << 10..=1 << 30;
     let backlog = table.get("tenant_backlog", |value| value.integer(1..=1 << 20));
     let buffer = table.get("controller_buffer", |value| value.integer(bytes.clone()));
-    let controller_buffer = buffer.map_or(default.controller_buffer, |n| n as usize);
+    let controller_buffer = buffer.unwrap_or(default.controller_buffer);
     let limit = table
         .get("controller_buffer_limit", |value| value.integer(controller_buffer as u64..=1 << 30));
     let switch_buffer = table.get("switch_buffer", |value| value.integer(bytes));
@@ -123,11 +113,11 @@ fn scheduler(table: &mut Table<'_, '_>) -> Scheduler {
         value.duration(Duration::from_millis(100)..=Duration::from_secs(600))
     });
     Scheduler {
-        tenant_backlog: backlog.map_or(default.tenant_backlog, |n| n as usize),
+        tenant_backlog: backlog.unwrap_or(default.tenant_backlog),
         controller_buffer,
         controller_buffer_limit: limit
-            .map_or(default.controller_buffer_limit.max(controller_buffer), |n| n as usize),
-        switch_buffer: switch_buffer.map_or(default.switch_buffer, |n| n as usize),
+            .unwrap_or(default.controller_buffer_limit.max(controller_buffer)),
+        switch_buffer: switch_buffer.unwrap_or(default.switch_buffer),
         reply_timeout: reply_timeout.unwrap_or(default.reply_timeout),
     }
 }
@@ -143,7 +133,7 @@ fn keepalive(table: &mut Table<'_, '_>) -> Keepalive {
     }
 }
 
-fn reconnect(table: &mut Table<'_, '_>) -> Option<Reconnect> {
+fn reconnect(table: &mut Table<'_, '_>) -> Reconnect {
     let default = Reconnect::default();
     let longest = Duration::from_secs(3600);
     let min = table
@@ -151,7 +141,7 @@ fn reconnect(table: &mut Table<'_, '_>) -> Option<Reconnect> {
         .unwrap_or(default.min);
     let max =
         table.get("max", |value| value.duration(min..=longest)).unwrap_or(default.max.max(min));
-    Some(Reconnect { min, max })
+    Reconnect { min, max }
 }
 
 fn store(table: &mut Table<'_, '_>) -> Store {

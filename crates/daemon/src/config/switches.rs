@@ -62,19 +62,16 @@ pub(super) struct Switches {
 }
 
 /// Reads `[switches]`, which has keys for all switches, or `[[switches]]`, which lists switches.
-pub(super) fn read(value: &Value<'_, '_>, file: &str) -> Option<Switches> {
-    let sheets = Sheets::new(file);
+pub(super) fn read(value: &Value<'_, '_>) -> Option<Switches> {
+    let sheets = Sheets::default();
     if value.is_table() {
         let datasheet = value.table(|table| table.get("datasheet", |value| sheets.read(value)))?;
         return Some(Switches { listed: Vec::new(), datasheet });
     }
     let (mut lines, mut datasheet) = (HashMap::new(), None);
-    let listed = value.list(|value| {
-        let read = |table: &mut Table<'_, '_>| match is_any(table) {
-            true => any(table, &sheets, &mut datasheet),
-            false => listed(table, &sheets, &mut lines),
-        };
-        value.table(read).flatten()
+    let listed = value.tables(|table| match is_any(table) {
+        true => any(table, &sheets, &mut datasheet),
+        false => listed(table, &sheets, &mut lines),
     })?;
     if listed.len() > MOST {
         return value.refuse(format!("more than {MOST} switches"), None);

@@ -27,9 +27,7 @@ pub(super) fn read(
     vnics: &mut labels::Vnics<'_>,
 ) -> Option<Vec<Tenant>> {
     let mut names = HashMap::new();
-    let tenants = value.list(|value| {
-        value.table(|table| tenant(table, &mut names, has_tls, own, common, vnics)).flatten()
-    })?;
+    let tenants = value.tables(|table| tenant(table, &mut names, has_tls, own, common, vnics))?;
     if tenants.len() > MAX_TENANTS {
         return value.refuse(format!("more than {MAX_TENANTS} tenants"), None);
     }
@@ -50,8 +48,7 @@ fn tenant(
     let certificates =
         table.get("controller_certificates", |value| value.one_or_list(Value::parsed));
     let weight = table.get("weight", |value| value.integer(1..=1000));
-    let flowspace =
-        table.get("flowspace", |value| value.list(|value| value.table(entry).flatten()));
+    let flowspace = table.get("flowspace", |value| value.tables(entry));
     let network = table.get("network", networks::read);
     if let (Some(network), Some(true)) = (&network, flowspace.as_ref().map(|all| !all.is_empty())) {
         table.refuse(
@@ -60,14 +57,14 @@ fn tenant(
             Some("make it two tenants".to_owned()),
         );
     }
-    let maxima = table.get("maxima", |value| value.table(maxima::read)).unwrap_or_default();
+    let maxima = table.table("maxima", maxima::read).unwrap_or_default();
     if let Some(network) = &network {
         for over in maxima.exceeded(None, &network.spec) {
             let help = "raise what [tenants.maxima] says".to_owned();
             table.refuse(network.span(), &over, Some(help));
         }
     }
-    let limits = table.get("limits", |value| value.table(|table| limits(table, common)));
+    let limits = table.table("limits", |table| limits(table, common));
     let limits = limits.unwrap_or_else(|| common.clone());
     let statistics = table.get("statistics", statistics);
     let label_policy = table.get("labels", labels::policy);
@@ -77,7 +74,7 @@ fn tenant(
         at: table.position(),
         controllers: controllers.unwrap_or_default(),
         controller_certificates: certificates.unwrap_or_default(),
-        weight: weight.map_or(1, |n| n as u32),
+        weight: weight.unwrap_or(1),
         flowspace: flowspace.unwrap_or_default(),
         network,
         maxima,
@@ -135,7 +132,7 @@ fn entry(table: &mut Table<'_, '_>) -> Option<Entry> {
         at: table.position(),
         match_,
         text: text.to_owned(),
-        priority: priority.map_or(100, |n| n as u16),
+        priority: priority.unwrap_or(100),
         switches: switches.unwrap_or(Switches::Any),
         permission: permission.unwrap_or(Permission::Write),
     })
@@ -225,7 +222,7 @@ fn limits(table: &mut Table<'_, '_>, common: &TenantLimits) -> TenantLimits {
     TenantLimits {
         rates,
         state_bytes,
-        queues: queues.unwrap_or_default().into_iter().map(|n| n as u32).collect(),
+        queues: queues.unwrap_or_default(),
         experimenters: experimenters.unwrap_or_default(),
     }
 }
@@ -236,8 +233,7 @@ fn bounds(table: &mut Table<'_, '_>, default: &TenantLimits) -> (Limits, u64) {
     let state_bytes = state_bytes.unwrap_or(default.state_bytes);
     let default = &default.rates;
     let mut number = |key, default| {
-        let number = table.get(key, |value| value.integer(0..=u64::from(u32::MAX)));
-        number.map_or(default, |n| n as u32)
+        table.get(key, |value| value.integer(0..=u64::from(u32::MAX))).unwrap_or(default)
     };
     let (flows, entries) = (number("flows", default.flows), number("entries", default.entries));
     let (groups, meters) = (number("groups", default.groups), number("meters", default.meters));
@@ -273,16 +269,16 @@ fn rate(value: &Value<'_, '_>) -> Option<Rate> {
             (per_second, table.get("burst", |value| value.integer(RANGE)))
         })?
     };
-    let per_second = per_second? as u32;
+    let per_second: u32 = per_second?;
     // A tenth of the rate per second: enough for a controller's burst, too little to harm others.
-    let burst = burst.map_or((per_second / 10).max(1), |n| n as u32);
+    let burst = burst.unwrap_or((per_second / 10).max(1));
     Some(Rate { per_second, burst })
 }
 
 /// `"0x00002320"` or `0x2320`.
 fn experimenter(value: &Value<'_, '_>) -> Option<u32> {
     if value.is_integer() {
-        return value.integer(0..=u64::from(u32::MAX)).map(|n| n as u32);
+        return value.integer(0..=u64::from(u32::MAX));
     }
     let text = value.string()?;
     let digits = text.strip_prefix("0x").unwrap_or(text);

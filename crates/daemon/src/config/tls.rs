@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use channel::TlsFiles;
-use toml::de::DeTable;
 
 use super::reader::{Table, Value};
 
@@ -46,30 +45,12 @@ impl Tls {
     }
 }
 
-/// The sides that may use TLS.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Sides {
-    pub(super) switches: bool,
-    pub(super) controllers: bool,
-}
-
-impl Sides {
-    /// The sides by the existing keys. Errors in their values are reported there, and not again at addresses.
-    pub(super) fn of(document: &DeTable<'_>) -> Sides {
-        let tls = document.get("tls").map(|tls| tls.get_ref());
-        let has = |key| tls.is_some_and(|tls| tls.as_table().is_none_or(|it| it.contains_key(key)));
-        Sides { switches: has("switch_ca"), controllers: has("controller_ca") }
-    }
-}
-
-pub(super) fn read(table: &mut Table<'_, '_>, file: &str) -> Option<Tls> {
-    let folder = Path::new(file).parent().unwrap_or(Path::new(""));
-    let path = |value: &Value<'_, '_>| -> Option<PathBuf> { Some(folder.join(value.string()?)) };
-    let private_key = table.require("private_key", "\"weir-privkey.pem\"", path);
-    let certificate = table.require("certificate", "\"weir-cert.pem\"", path);
-    let switch_ca = table.get("switch_ca", path);
+pub(super) fn read(table: &mut Table<'_, '_>) -> Option<Tls> {
+    let private_key = table.require("private_key", "\"weir-privkey.pem\"", Value::file);
+    let certificate = table.require("certificate", "\"weir-cert.pem\"", Value::file);
+    let switch_ca = table.get("switch_ca", Value::file);
     let controller_ca = table.get("controller_ca", |value| {
-        let controller_ca = path(value)?;
+        let controller_ca = value.file()?;
         if switch_ca.as_ref() == Some(&controller_ca) {
             let help =
                 "a tenant with a certificate for its controller could be any switch".to_owned();

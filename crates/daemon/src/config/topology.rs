@@ -83,9 +83,7 @@ pub(super) fn read(table: &mut Table<'_, '_>) -> Topology {
             .get("edge_ports", |value| value.list(|value| port(value, &mut used)))
             .unwrap_or_default(),
         links: table
-            .get("links", |value| {
-                value.list(|value| value.table(|table| link(table, &mut used)).flatten())
-            })
+            .get("links", |value| value.tables(|table| link(table, &mut used)))
             .unwrap_or_default(),
         tags: table.get("tags", tags).unwrap_or(default.tags),
     }

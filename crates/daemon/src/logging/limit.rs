@@ -9,7 +9,7 @@
 
 use std::collections::HashMap;
 use std::fmt::{self, Write};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tracing::callsite::Identifier;
@@ -17,6 +17,8 @@ use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
+
+use crate::lock::lock;
 
 /// The time in which lines of one kind are counted together.
 pub(super) const WINDOW: Duration = Duration::from_secs(10);
@@ -156,7 +158,7 @@ pub(super) struct Limiter(Arc<Mutex<Limit>>);
 impl Limiter {
     /// The omitted lines of ten seconds that were not reported yet.
     pub(super) fn left_out(&self, now: Instant) -> Vec<LeftOut> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).left_out(now)
+        lock(&self.0).left_out(now)
     }
 }
 
@@ -169,7 +171,7 @@ impl<S: Subscriber> Layer<S> for Limiter {
         let mut said = Said::default();
         event.record(&mut said);
         let kind = Kind { place: Some(metadata.callsite()), tenant: said.tenant };
-        let mut limit = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut limit = lock(&self.0);
         limit.admits(kind, &said.message, Instant::now())
     }
 }

@@ -5,13 +5,15 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::{self, Write};
-use std::sync::{Mutex, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::Mutex;
 
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
+
+use crate::lock::lock;
+use crate::system::now_ms;
 
 /// The number of kept lines.
 const KEPT: usize = 500;
@@ -84,9 +86,8 @@ impl Recent {
         };
         let mut said = Said::default();
         event.record(&mut said);
-        let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let time_ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let time_ms = now_ms();
+        let mut kept = lock(&self.0);
         kept.number += 1;
         let of_tenant = said.fields.get("tenant").map_or(0, |tenant| kept.count(tenant));
         let Said { message, fields } = said;
@@ -98,7 +99,7 @@ impl Recent {
     }
 
     fn after(&self, number: u64, tenant: Option<&str>) -> Vec<Line> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = lock(&self.0);
         let is_wanted = |line: &&Line| match tenant {
             None => line.number > number,
             Some(tenant) => {

@@ -30,35 +30,19 @@ pub enum ApiRefusal {
 }
 
 impl ApiRefusal {
-    /// In the order of the discriminants.
-    pub const ALL: [ApiRefusal; 10] = [
-        ApiRefusal::Connections,
-        ApiRefusal::Slow,
-        ApiRefusal::Listeners,
-        ApiRefusal::Bodies,
-        ApiRefusal::Answers,
-        ApiRefusal::Elsewhere,
-        ApiRefusal::ReadOnly,
-        ApiRefusal::Stranger,
-        ApiRefusal::Role,
-        ApiRefusal::Rate,
+    /// In the order of the discriminants, with the values of labels.
+    pub const ALL: [(ApiRefusal, &str); 10] = [
+        (ApiRefusal::Connections, "connections"),
+        (ApiRefusal::Slow, "slow"),
+        (ApiRefusal::Listeners, "listeners"),
+        (ApiRefusal::Bodies, "bodies"),
+        (ApiRefusal::Answers, "answers"),
+        (ApiRefusal::Elsewhere, "elsewhere"),
+        (ApiRefusal::ReadOnly, "read_only"),
+        (ApiRefusal::Stranger, "stranger"),
+        (ApiRefusal::Role, "role"),
+        (ApiRefusal::Rate, "rate"),
     ];
-
-    /// The label's value.
-    pub fn name(self) -> &'static str {
-        match self {
-            ApiRefusal::Connections => "connections",
-            ApiRefusal::Slow => "slow",
-            ApiRefusal::Listeners => "listeners",
-            ApiRefusal::Bodies => "bodies",
-            ApiRefusal::Answers => "answers",
-            ApiRefusal::Elsewhere => "elsewhere",
-            ApiRefusal::ReadOnly => "read_only",
-            ApiRefusal::Stranger => "stranger",
-            ApiRefusal::Role => "role",
-            ApiRefusal::Rate => "rate",
-        }
-    }
 }
 
 /// Counts of the REST interface.
@@ -78,6 +62,6 @@ mod tests {
 
     #[test]
     fn rest_refusal_reasons_are_listed_in_discriminant_order() {
-        assert!(ApiRefusal::ALL.iter().enumerate().all(|(i, &why)| why as usize == i));
+        assert!(ApiRefusal::ALL.iter().enumerate().all(|(i, &(why, _))| why as usize == i));
     }
 }

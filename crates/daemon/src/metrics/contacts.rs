@@ -4,10 +4,13 @@
 //! and ends with the session; it is written when a connection begins or ends, never per message.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::Mutex;
+use std::time::Duration;
 
 use super::instruments::SharedCounter;
+
+use crate::lock::lock;
+use crate::system::now_ms;
 
 /// The reason why a connection to a controller failed or ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,30 +35,21 @@ pub enum Lost {
 }
 
 impl Lost {
-    /// In the order of the discriminants.
-    pub const ALL: [Lost; 8] = [
-        Lost::Unreachable,
-        Lost::Tls,
-        Lost::Handshake,
-        Lost::Timeout,
-        Lost::Closed,
-        Lost::Silent,
-        Lost::Fault,
-        Lost::Descriptors,
+    /// In the order of the discriminants, with the values of labels.
+    pub const ALL: [(Lost, &str); 8] = [
+        (Lost::Unreachable, "unreachable"),
+        (Lost::Tls, "tls"),
+        (Lost::Handshake, "handshake"),
+        (Lost::Timeout, "timeout"),
+        (Lost::Closed, "closed"),
+        (Lost::Silent, "silent"),
+        (Lost::Fault, "fault"),
+        (Lost::Descriptors, "descriptors"),
     ];
 
     /// The label's value.
     pub fn name(self) -> &'static str {
-        match self {
-            Lost::Unreachable => "unreachable",
-            Lost::Tls => "tls",
-            Lost::Handshake => "handshake",
-            Lost::Timeout => "timeout",
-            Lost::Closed => "closed",
-            Lost::Silent => "silent",
-            Lost::Fault => "fault",
-            Lost::Descriptors => "descriptors",
-        }
+        Lost::ALL[self as usize].1
     }
 }
 
@@ -104,8 +98,7 @@ impl Contacts {
 
     /// Notes that the connection failed or ended; Weir connects again after `retry`.
     pub fn lost(&self, address: &str, why: Lost, words: &str, retry: Duration) {
-        let at = SystemTime::now().duration_since(UNIX_EPOCH);
-        let at = at.map_or(0, |since| since.as_millis() as u64);
+        let at = now_ms();
         self.change(address, |contact| {
             contact.connected = false;
             contact.retry = Some(retry.as_millis() as u64);
@@ -115,20 +108,17 @@ impl Contacts {
 
     /// Forgets a controller that is not configured any more.
     pub fn forget(&self, address: &str) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(address);
+        lock(&self.0).remove(address);
     }
 
     /// All connections.
     pub fn all(&self) -> BTreeMap<String, Contact> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.0).clone()
     }
 
     fn change(&self, address: &str, change: impl FnOnce(&mut Contact)) {
-        let mut contacts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match contacts.get_mut(address) {
-            Some(contact) => change(contact),
-            None => change(contacts.entry(address.to_owned()).or_default()),
-        }
+        let mut contacts = lock(&self.0);
+        change(contacts.entry(address.to_owned()).or_default());
     }
 }
 
@@ -138,8 +128,8 @@ mod tests {
 
     #[test]
     fn loss_reasons_are_in_discriminant_order_and_have_unique_names() {
-        assert!(Lost::ALL.iter().enumerate().all(|(i, &why)| why as usize == i));
-        let names: std::collections::BTreeSet<_> = Lost::ALL.iter().map(|why| why.name()).collect();
+        assert!(Lost::ALL.iter().enumerate().all(|(i, &(why, _))| why as usize == i));
+        let names: std::collections::BTreeSet<_> = Lost::ALL.iter().map(|(_, name)| name).collect();
         assert_eq!(names.len(), Lost::ALL.len());
     }
 }

@@ -15,13 +15,18 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// In the order of the discriminants.
-    pub const ALL: [Direction; 4] = [
-        Direction::FromSwitch,
-        Direction::ToSwitch,
-        Direction::FromController,
-        Direction::ToController,
+    /// In the order of the discriminants, with the values of labels.
+    pub const ALL: [(Direction, &str); 4] = [
+        (Direction::FromSwitch, "from_switch"),
+        (Direction::ToSwitch, "to_switch"),
+        (Direction::FromController, "from_controller"),
+        (Direction::ToController, "to_controller"),
     ];
+
+    /// The label's value.
+    pub fn name(self) -> &'static str {
+        Direction::ALL[self as usize].1
+    }
 }
 
 /// The reason why a PACKET_IN did not reach a controller.
@@ -41,13 +46,13 @@ pub enum DropReason {
 }
 
 impl DropReason {
-    /// In the order of the discriminants.
-    pub const ALL: [DropReason; 5] = [
-        DropReason::NoTenant,
-        DropReason::TenantAbsent,
-        DropReason::QueueFull,
-        DropReason::RateLimited,
-        DropReason::PortConfig,
+    /// In the order of the discriminants, with the values of labels.
+    pub const ALL: [(DropReason, &str); 5] = [
+        (DropReason::NoTenant, "no_tenant"),
+        (DropReason::TenantAbsent, "tenant_absent"),
+        (DropReason::QueueFull, "queue_full"),
+        (DropReason::RateLimited, "rate_limited"),
+        (DropReason::PortConfig, "port_config"),
     ];
 }
 
@@ -80,19 +85,19 @@ pub enum Rejection {
 }
 
 impl Rejection {
-    /// In the order of the discriminants.
-    pub const ALL: [Rejection; 11] = [
-        Rejection::Tls,
-        Rejection::Handshake,
-        Rejection::Timeout,
-        Rejection::DuplicateDpid,
-        Rejection::TooMany,
-        Rejection::Unreachable,
-        Rejection::Descriptors,
-        Rejection::Unlisted,
-        Rejection::Impostor,
-        Rejection::Auxiliary,
-        Rejection::ReservedDpid,
+    /// In the order of the discriminants, with the values of labels.
+    pub const ALL: [(Rejection, &str); 11] = [
+        (Rejection::Tls, "tls"),
+        (Rejection::Handshake, "handshake"),
+        (Rejection::Timeout, "timeout"),
+        (Rejection::DuplicateDpid, "duplicate_dpid"),
+        (Rejection::TooMany, "too_many"),
+        (Rejection::Unreachable, "unreachable"),
+        (Rejection::Descriptors, "descriptors"),
+        (Rejection::Unlisted, "unlisted"),
+        (Rejection::Impostor, "impostor"),
+        (Rejection::Auxiliary, "auxiliary"),
+        (Rejection::ReservedDpid, "reserved_dpid"),
     ];
 }
 
@@ -107,6 +112,6 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// In the order of the discriminants.
-    pub const ALL: [Kind; 2] = [Kind::Switch, Kind::Controller];
+    /// In the order of the discriminants, with the values of labels.
+    pub const ALL: [(Kind, &str); 2] = [(Kind::Switch, "switch"), (Kind::Controller, "controller")];
 }

@@ -2,8 +2,6 @@
 
 use openflow::{ErrorCode, Version};
 
-use super::kinds::{Direction, DropReason, Kind, Rejection};
-
 /// The name of a message type in an OpenFlow version; `None` if the version has no such type.
 pub(super) fn message_type(version: u8, message_type: u8) -> Option<&'static str> {
     let names: &[&str] = if version == 0x01 { &V1_0 } else { &V1_3 };
@@ -69,48 +67,6 @@ const V1_3: [&str; 30] = [
     "set_async",
     "meter_mod",
 ];
-
-pub(super) fn direction(direction: Direction) -> &'static str {
-    match direction {
-        Direction::FromSwitch => "from_switch",
-        Direction::ToSwitch => "to_switch",
-        Direction::FromController => "from_controller",
-        Direction::ToController => "to_controller",
-    }
-}
-
-pub(super) fn drop(why: DropReason) -> &'static str {
-    match why {
-        DropReason::NoTenant => "no_tenant",
-        DropReason::TenantAbsent => "tenant_absent",
-        DropReason::QueueFull => "queue_full",
-        DropReason::RateLimited => "rate_limited",
-        DropReason::PortConfig => "port_config",
-    }
-}
-
-pub(super) fn rejection(why: Rejection) -> &'static str {
-    match why {
-        Rejection::Tls => "tls",
-        Rejection::Handshake => "handshake",
-        Rejection::Timeout => "timeout",
-        Rejection::DuplicateDpid => "duplicate_dpid",
-        Rejection::TooMany => "too_many",
-        Rejection::Unreachable => "unreachable",
-        Rejection::Descriptors => "descriptors",
-        Rejection::Unlisted => "unlisted",
-        Rejection::Impostor => "impostor",
-        Rejection::Auxiliary => "auxiliary",
-        Rejection::ReservedDpid => "reserved_dpid",
-    }
-}
-
-pub(super) fn kind(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Switch => "switch",
-        Kind::Controller => "controller",
-    }
-}
 
 /// An error by the specification's name, or as `type/code` without a name; errors without a counter of their own are
 /// `other`.

@@ -1,12 +1,14 @@
 //! All present metrics.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use hypervisor::{Account, TenantId};
 
 use super::series::{EventLoopMetrics, ProcessMetrics, SwitchMetrics};
 use super::totals::{Sums, TenantTotals, Totals};
+
+use crate::lock::lock;
 
 /// By tenant: the totals, and the counts on disconnected switches.
 pub(super) type Past = BTreeMap<String, (Arc<TenantTotals>, Sums)>;
@@ -55,7 +57,7 @@ impl Registry {
     /// notices the end of its old connection counts from zero, which Prometheus reads as a counter reset.
     pub fn switch(&self, dpid: u64, version: u8) -> Arc<SwitchMetrics> {
         let metrics = Arc::new(SwitchMetrics::new(dpid, version, Arc::clone(&self.totals)));
-        let mut switches = self.switches.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut switches = lock(&self.switches);
         switches.retain(|_, switch| switch.strong_count() > 0);
         switches.insert(dpid, Arc::downgrade(&metrics));
         metrics
@@ -63,19 +65,19 @@ impl Registry {
 
     /// Instruments for the event loop with this number.
     pub fn event_loop(&self, number: usize) -> Arc<EventLoopMetrics> {
-        let mut event_loops = self.event_loops.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut event_loops = lock(&self.event_loops);
         Arc::clone(event_loops.entry(number).or_default())
     }
 
     /// The instruments of all event loops, by ascending number.
     pub(super) fn event_loops(&self) -> Vec<(usize, Arc<EventLoopMetrics>)> {
-        let event_loops = self.event_loops.lock().unwrap_or_else(PoisonError::into_inner);
+        let event_loops = lock(&self.event_loops);
         event_loops.iter().map(|(number, metrics)| (*number, Arc::clone(metrics))).collect()
     }
 
     /// The resources that a tenant uses on all switches together.
     pub fn account(&self, tenant: TenantId) -> Arc<Account> {
-        let mut accounts = self.accounts();
+        let mut accounts = lock(&self.accounts);
         let account = Arc::clone(accounts.of.entry(tenant).or_default());
         account.set_store_full(accounts.is_full(tenant));
         account
@@ -84,7 +86,7 @@ impl Registry {
     /// Sets the reason why no state can be stored, or `None` if state can be stored. While there is a reason, additions
     /// of tenants are refused.
     pub fn set_store_full(&self, why: Option<String>) {
-        let mut accounts = self.accounts();
+        let mut accounts = lock(&self.accounts);
         self.process.store_full.set(u64::from(why.is_some()));
         accounts.full = why;
         accounts.publish_full();
@@ -92,30 +94,26 @@ impl Registry {
 
     /// Why no state can be stored, if so.
     pub fn store_full(&self) -> Option<String> {
-        self.accounts().full.clone()
+        lock(&self.accounts).full.clone()
     }
 
     /// Sets the tenants whose part of the store is full.
     pub fn set_store_over(&self, over: BTreeSet<TenantId>) {
-        let mut accounts = self.accounts();
+        let mut accounts = lock(&self.accounts);
         accounts.over = over;
         accounts.publish_full();
     }
 
-    fn accounts(&self) -> MutexGuard<'_, Accounts> {
-        self.accounts.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The instruments of all connected switches, by ascending dpid.
     pub fn switches(&self) -> Vec<Arc<SwitchMetrics>> {
-        let switches = self.switches.lock().unwrap_or_else(PoisonError::into_inner);
+        let switches = lock(&self.switches);
         switches.values().filter_map(Weak::upgrade).collect()
     }
 
     /// The instruments of all connected switches, and the counts of each tenant on disconnected switches, at one
     /// moment.
     pub(super) fn moment(&self) -> (Vec<Arc<SwitchMetrics>>, Past) {
-        let switches = self.switches.lock().unwrap_or_else(PoisonError::into_inner);
+        let switches = lock(&self.switches);
         let past = self.totals.all().into_iter().map(|(name, totals)| {
             let past = totals.past();
             (name, (totals, past))
@@ -145,7 +143,7 @@ impl Registry {
 
     /// Ends the session of a switch: the counts of its tenants stay in their totals.
     pub fn retire(&self, switch: &Arc<SwitchMetrics>) {
-        let mut switches = self.switches.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut switches = lock(&self.switches);
         if switches.get(&switch.dpid).is_some_and(|it| it.as_ptr() == Arc::as_ptr(switch)) {
             switches.remove(&switch.dpid);
             switch.tenants().iter().for_each(|tenant| tenant.retire(switch.version));

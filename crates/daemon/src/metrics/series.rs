@@ -4,7 +4,7 @@ use hypervisor::{NumberShare, PortTraffic, RateShare, Standing, TableShare};
 use std::array;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use super::api::ApiMetrics;
 use super::contacts::Contacts;
@@ -12,6 +12,8 @@ use super::instruments::{Counter, Gauge, Histogram, SharedCounter};
 use super::kinds::{Direction, DropReason, Kind, Rejection};
 use super::names;
 use super::totals::{Sums, TenantTotals, Totals};
+
+use crate::lock::lock;
 
 /// OpenFlow message types with a counter of their own; all others share the last one, as in the core.
 pub(super) const TYPES: usize = hypervisor::counters::TYPES - 1;
@@ -59,7 +61,7 @@ impl Messages {
 }
 
 /// The counters of one switch connection.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct SwitchMetrics {
     /// The switch.
     pub dpid: u64,
@@ -99,21 +101,9 @@ impl SwitchMetrics {
         SwitchMetrics {
             dpid,
             version,
-            sheet: Mutex::default(),
             known_as: AtomicU64::new(dpid),
             totals,
-            received: Messages::default(),
-            sent: Messages::default(),
-            own_messages: Counter::default(),
-            packet_in_unclaimed: Counter::default(),
-            unexpected: Counter::default(),
-            unanswered: Counter::default(),
-            own_refused: Counter::default(),
-            others_rules: Gauge::default(),
-            port_loads: Mutex::default(),
-            window: Gauge::default(),
-            outstanding: Gauge::default(),
-            tenants: Mutex::default(),
+            ..SwitchMetrics::default()
         }
     }
 
@@ -130,7 +120,7 @@ impl SwitchMetrics {
     /// Instruments for a tenant on this switch, counting from zero; the newest registration of an id is shown.
     pub fn tenant(&self, id: u16, name: &str) -> Arc<TenantMetrics> {
         let metrics = Arc::new(TenantMetrics::new(name, self.totals.tenant(name)));
-        let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tenants = lock(&self.tenants);
         tenants.retain(|_, tenant| tenant.strong_count() > 0);
         tenants.insert(id, Arc::downgrade(&metrics));
         metrics
@@ -138,7 +128,7 @@ impl SwitchMetrics {
 
     /// The tenants on this switch, by ascending id.
     pub fn tenants(&self) -> Vec<Arc<TenantMetrics>> {
-        let tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
+        let tenants = lock(&self.tenants);
         tenants.values().filter_map(Weak::upgrade).collect()
     }
 }
@@ -172,7 +162,7 @@ pub struct Grant {
 }
 
 /// The counters of one tenant on one switch.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct TenantMetrics {
     /// The tenant's name.
     pub name: String,
@@ -213,27 +203,7 @@ pub struct TenantMetrics {
 
 impl TenantMetrics {
     fn new(name: &str, totals: Arc<TenantTotals>) -> Self {
-        TenantMetrics {
-            name: name.to_owned(),
-            totals,
-            contacts: Contacts::default(),
-            controllers: Gauge::default(),
-            queue_southbound: Gauge::default(),
-            queue_northbound: Gauge::default(),
-            flows: Gauge::default(),
-            entries: Gauge::default(),
-            groups: Gauge::default(),
-            meters: Gauge::default(),
-            grant: Mutex::default(),
-            ports: Mutex::default(),
-            held: Gauge::default(),
-            examined: Counter::default(),
-            added_southbound: Histogram::default(),
-            added_northbound: Histogram::default(),
-            messages: array::from_fn(|_| Messages::default()),
-            dropped: array::from_fn(|_| Counter::default()),
-            refused: Refusals::default(),
-        }
+        TenantMetrics { name: name.to_owned(), totals, ..TenantMetrics::default() }
     }
 
     /// Messages of the tenant in one direction. `FromSwitch` and `ToSwitch` count messages on the tenant's behalf, so
@@ -247,12 +217,6 @@ impl TenantMetrics {
     #[inline]
     pub fn dropped(&self, why: DropReason) -> &Counter {
         &self.dropped[why as usize]
-    }
-
-    /// Counts an ERROR that Weir sent to the tenant instead of passing its request on.
-    #[inline]
-    pub fn refuse(&self, error_type: u16, code: u16) {
-        self.refused.count(error_type, code);
     }
 
     /// Copies the count of an error that is kept elsewhere.
@@ -273,13 +237,13 @@ impl TenantMetrics {
     /// PACKET_INs that did not reach the tenant, by reason.
     pub fn dropped_by_reason(&self) -> Vec<(String, u64)> {
         let all = DropReason::ALL.iter();
-        let counts = all.map(|&why| (names::drop(why).to_owned(), self.dropped(why).get()));
+        let counts = all.map(|&(why, name)| (name.to_owned(), self.dropped(why).get()));
         counts.filter(|(_, count)| *count > 0).collect()
     }
 
     /// Adds the tenant's counts on the switch, which has this version.
     pub(super) fn add_to(&self, sums: &mut Sums, version: u8) {
-        for (at, direction) in Direction::ALL.into_iter().enumerate() {
+        for (at, (direction, _)) in Direction::ALL.into_iter().enumerate() {
             for (message_type, count) in self.messages(direction).seen() {
                 let known = message_type.and_then(|t| names::message_type(version, t));
                 *sums.messages.entry((at, known.unwrap_or("unknown"))).or_default() += count;
@@ -288,7 +252,7 @@ impl TenantMetrics {
         for (error, count) in self.refusals() {
             *sums.refused.entry(names::error(version, error)).or_default() += count;
         }
-        for (sum, why) in sums.dropped.iter_mut().zip(DropReason::ALL) {
+        for (sum, (why, _)) in sums.dropped.iter_mut().zip(DropReason::ALL) {
             *sum += self.dropped(why).get();
         }
         sums.examined += self.examined.get();
@@ -336,10 +300,6 @@ struct Refusals {
 const TAKEN: u64 = 1 << 32;
 
 impl Refusals {
-    fn count(&self, error_type: u16, code: u16) {
-        self.counter(error_type, code).increment();
-    }
-
     fn counter(&self, error_type: u16, code: u16) -> &Counter {
         let key = TAKEN | u64::from(error_type) << 16 | u64::from(code);
         for (slot, counter) in &self.slots {
@@ -462,9 +422,7 @@ impl ProcessMetrics {
     /// Connections without a complete handshake: the peer, the reason, and the count.
     pub fn rejected_by_reason(&self) -> Vec<(&'static str, &'static str, u64)> {
         let kinds = Kind::ALL.iter().flat_map(|&kind| Rejection::ALL.map(|why| (kind, why)));
-        let named = |(kind, why)| {
-            (names::kind(kind), names::rejection(why), self.rejected(kind, why).get())
-        };
+        let named = |((kind, peer), (why, reason))| (peer, reason, self.rejected(kind, why).get());
         kinds.map(named).filter(|(_, _, count)| *count > 0).collect()
     }
 
@@ -480,10 +438,10 @@ mod tests {
 
     #[test]
     fn lists_of_metric_labels_are_in_discriminant_order() {
-        assert!(Direction::ALL.iter().enumerate().all(|(i, &d)| d as usize == i));
-        assert!(DropReason::ALL.iter().enumerate().all(|(i, &d)| d as usize == i));
-        assert!(Rejection::ALL.iter().enumerate().all(|(i, &d)| d as usize == i));
-        assert!(Kind::ALL.iter().enumerate().all(|(i, &d)| d as usize == i));
+        assert!(Direction::ALL.iter().enumerate().all(|(i, it)| it.0 as usize == i));
+        assert!(DropReason::ALL.iter().enumerate().all(|(i, it)| it.0 as usize == i));
+        assert!(Rejection::ALL.iter().enumerate().all(|(i, it)| it.0 as usize == i));
+        assert!(Kind::ALL.iter().enumerate().all(|(i, it)| it.0 as usize == i));
     }
 
     #[test]
@@ -497,12 +455,12 @@ mod tests {
     #[test]
     fn refusals_beyond_sixteen_kinds_are_still_counted() {
         let refusals = Refusals::default();
-        refusals.count(0, 0);
+        refusals.counter(0, 0).increment();
         for code in 0..20 {
-            refusals.count(1, code);
-            refusals.count(1, code);
+            refusals.counter(1, code).increment();
+            refusals.counter(1, code).increment();
         }
-        refusals.count(0xffff, 0xffff);
+        refusals.counter(0xffff, 0xffff).increment();
         let seen: Vec<_> = refusals.seen().collect();
         assert_eq!(seen.len(), 17);
         assert_eq!(seen[0], (Some((0, 0)), 1));

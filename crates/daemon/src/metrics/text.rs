@@ -6,7 +6,7 @@ mod families;
 mod sums;
 mod writer;
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use super::api::ApiRefusal;
 use super::instruments::Gauge;
@@ -18,6 +18,8 @@ use families::*;
 use hypervisor::PortTraffic;
 use sums::{OfTenant, sum};
 use writer::{Text, dpid, seconds};
+
+use crate::lock::lock;
 
 /// The detail of tenants' counters on switches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,29 +73,26 @@ impl Text<'_> {
             "counter",
             "Connections that shook hands, by who is at the other end.",
         );
-        for kind in Kind::ALL {
+        for (kind, peer) in Kind::ALL {
             let value = process.connections(kind).get();
-            self.sample("weir_connections_total", &[("peer", names::kind(kind))], value);
+            self.sample("weir_connections_total", &[("peer", peer)], value);
         }
         self.family(
             "weir_connections_rejected_total",
             "counter",
             "Connections that did not come to shaking hands.",
         );
-        for kind in Kind::ALL {
-            for why in Rejection::ALL {
-                let labels = [("peer", names::kind(kind)), ("reason", names::rejection(why))];
-                self.sample(
-                    "weir_connections_rejected_total",
-                    &labels,
-                    process.rejected(kind, why).get(),
-                );
+        for (kind, peer) in Kind::ALL {
+            for (why, reason) in Rejection::ALL {
+                let labels = [("peer", peer), ("reason", reason)];
+                let value = process.rejected(kind, why).get();
+                self.sample("weir_connections_rejected_total", &labels, value);
             }
         }
         const API: &str = "weir_api_refused_total";
         self.family(API, "counter", "Clients of the REST interface that were refused or cut off.");
-        for why in ApiRefusal::ALL {
-            self.sample(API, &[("reason", why.name())], process.api.refused(why).get());
+        for (why, reason) in ApiRefusal::ALL {
+            self.sample(API, &[("reason", reason)], process.api.refused(why).get());
         }
         const CERTIFICATE: &str = "weir_certificate_expiry_timestamp_seconds";
         self.family(
@@ -220,8 +219,7 @@ impl Text<'_> {
             let both =
                 [(Direction::FromSwitch, &switch.received), (Direction::ToSwitch, &switch.sent)];
             for (direction, messages) in both {
-                let labels =
-                    [("switch", dpid.as_str()), ("direction", names::direction(direction))];
+                let labels = [("switch", dpid.as_str()), ("direction", direction.name())];
                 self.messages(MESSAGES, &labels, switch.version, messages);
             }
         }
@@ -274,12 +272,8 @@ impl Text<'_> {
     fn tenants(&mut self, switches: &[(Arc<SwitchMetrics>, Tenants)]) {
         self.family(MESSAGES, "counter", MESSAGES_HELP);
         each(switches, |switch, dpid, tenant| {
-            for direction in Direction::ALL {
-                let labels = [
-                    ("switch", dpid),
-                    ("tenant", &tenant.name),
-                    ("direction", names::direction(direction)),
-                ];
+            for (direction, name) in Direction::ALL {
+                let labels = [("switch", dpid), ("tenant", &tenant.name), ("direction", name)];
                 self.messages(MESSAGES, &labels, switch.version, tenant.messages(direction));
             }
         });
@@ -296,9 +290,8 @@ impl Text<'_> {
         });
         self.family(DROPPED, "counter", DROPPED_HELP);
         each(switches, |_, dpid, tenant| {
-            for why in DropReason::ALL {
-                let labels =
-                    [("switch", dpid), ("tenant", &tenant.name), ("reason", names::drop(why))];
+            for (why, reason) in DropReason::ALL {
+                let labels = [("switch", dpid), ("tenant", &tenant.name), ("reason", reason)];
                 self.sample(DROPPED, &labels, tenant.dropped(why).get());
             }
         });
@@ -328,7 +321,7 @@ impl Text<'_> {
         for (name, help, counted) in families {
             self.family(name, "counter", help);
             each(switches, |_, dpid, tenant| {
-                let ports = tenant.ports.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                let ports = lock(&tenant.ports).clone();
                 for PortTraffic { port, received, sent } in ports {
                     let port = port.to_string();
                     for (direction, count) in [("received", received), ("sent", sent)] {

@@ -1,12 +1,13 @@
 //! The counters of a tenant over all switches, including disconnected ones, so that sums over switches only grow.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use super::contacts::ContactCounts;
 use super::instruments::Snapshot;
 use super::kinds::{Direction, DropReason};
-use super::names;
+
+use crate::lock::lock;
 
 /// The totals of all tenants, by name.
 #[derive(Debug, Default)]
@@ -15,22 +16,19 @@ pub struct Totals(Mutex<BTreeMap<String, Arc<TenantTotals>>>);
 impl Totals {
     /// The totals of a tenant, which begin with zero.
     pub fn tenant(&self, name: &str) -> Arc<TenantTotals> {
-        let mut tenants = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match tenants.get(name) {
-            Some(totals) => Arc::clone(totals),
-            None => Arc::clone(tenants.entry(name.to_owned()).or_default()),
-        }
+        let mut tenants = lock(&self.0);
+        Arc::clone(tenants.entry(name.to_owned()).or_default())
     }
 
     /// Forgets tenants that are not configured any more.
     pub fn keep(&self, is_configured: impl Fn(&str) -> bool) {
-        let mut tenants = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tenants = lock(&self.0);
         tenants.retain(|name, _| is_configured(name));
     }
 
     /// The totals of all tenants, by name.
     pub(super) fn all(&self) -> BTreeMap<String, Arc<TenantTotals>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.0).clone()
     }
 }
 
@@ -45,12 +43,12 @@ pub struct TenantTotals {
 impl TenantTotals {
     /// The tenant's counts on disconnected switches.
     pub(super) fn past(&self) -> Sums {
-        self.past.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.past).clone()
     }
 
     /// Adds counts to those of disconnected switches.
     pub(super) fn add(&self, counts: impl FnOnce(&mut Sums)) {
-        counts(&mut self.past.lock().unwrap_or_else(PoisonError::into_inner));
+        counts(&mut lock(&self.past));
     }
 }
 
@@ -87,7 +85,7 @@ impl Sums {
 
     /// PACKET_INs that did not reach the tenant, by reason.
     pub fn dropped(&self) -> BTreeMap<&'static str, u64> {
-        let all = DropReason::ALL.into_iter().map(names::drop).zip(self.dropped);
+        let all = DropReason::ALL.into_iter().map(|(_, reason)| reason).zip(self.dropped);
         all.filter(|(_, count)| *count > 0).collect()
     }
 

@@ -166,11 +166,11 @@ fn yes() -> bool {
     true
 }
 
-fn read<T: FromStr<Err: Display>>(key: &str, text: &str) -> Result<T, DocumentError> {
+pub(super) fn read<T: FromStr<Err: Display>>(key: &str, text: &str) -> Result<T, DocumentError> {
     text.parse().map_err(|error| DocumentError(format!("{key}: \"{text}\": {error}")))
 }
 
-fn block(key: &str, text: Option<&str>) -> Result<Option<Block>, DocumentError> {
+pub(super) fn block(key: &str, text: Option<&str>) -> Result<Option<Block>, DocumentError> {
     text.map(|text| read(key, text)).transpose()
 }
 

@@ -94,9 +94,9 @@ impl Networks {
         let shared = Arc::clone(&self.shared);
         let run = move || {
             while !shared.is_stopping() {
-                let change = subscription.wait(TICK);
+                let has_changed = subscription.wait(TICK);
                 let mut inner = shared.lock();
-                if change.is_some() {
+                if has_changed {
                     inner.follow_topology();
                 }
                 inner.tick();

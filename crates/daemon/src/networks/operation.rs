@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::changes::{HostChange, LinkChange, PortChange, SwitchChange};
-use super::document::{HostDocument, LinkDocument, PortDocument, SwitchDocument};
+use super::document::{self, HostDocument, LinkDocument, PortDocument, SwitchDocument, read};
 use super::error::{ChangeError, DocumentError};
 
 /// A change of one part of a network.
@@ -71,77 +71,58 @@ impl Operation {
     /// begins with an empty one.
     pub(super) fn make(&self, on: &mut Option<Spec>) -> Result<(), ChangeError> {
         match self {
-            Operation::Remove(Target::Network) => {
-                on.take().map(|_| ()).ok_or_else(|| missing("the tenant has no network"))
-            }
-            Operation::Start(target) => start(target, on, true),
-            Operation::Stop(target) => start(target, on, false),
-            Operation::Remove(target) => remove(target, on),
+            Operation::Start(target) => start(target, on, true)?,
+            Operation::Stop(target) => start(target, on, false)?,
+            Operation::Remove(target) => remove(target, on)?,
             Operation::PutSwitch(switch) => {
                 put(&mut on.get_or_insert_default().switches, switch.spec()?, |it| it.dpid);
-                Ok(())
             }
             Operation::PutPort(port) => {
                 put(&mut on.get_or_insert_default().ports, port.spec()?, |it| it.port);
-                Ok(())
             }
             Operation::PutLink(link) => {
                 put(&mut on.get_or_insert_default().links, link.spec()?, |it| sorted(it.ends));
-                Ok(())
             }
             Operation::PutHost(host) => {
                 put(&mut on.get_or_insert_default().hosts, host.spec()?, |it| it.mac);
-                Ok(())
             }
             Operation::ChangeSwitch(change) => {
                 let all = &mut on.get_or_insert_default().switches;
-                let dpid: Dpid = parse("dpid", &change.dpid)?;
+                let dpid: Dpid = read("dpid", &change.dpid)?;
                 let before = all.iter().find(|it| it.dpid == dpid).map(SwitchDocument::new);
                 put(all, change.of(before)?.spec()?, |it| it.dpid);
-                Ok(())
             }
             Operation::ChangePort(change) => {
                 let all = &mut on.get_or_insert_default().ports;
-                let (switch, number) = (parse("switch", &change.switch)?, change.number.number()?);
+                let (switch, number) = (read("switch", &change.switch)?, change.number.number()?);
                 let port = VirtualPortId { switch, number };
                 let before = all.iter().find(|it| it.port == port).map(PortDocument::new);
                 put(all, change.of(before)?.spec()?, |it| it.port);
-                Ok(())
             }
             Operation::ChangeLink(change) => {
                 let all = &mut on.get_or_insert_default().links;
                 let [a, b] = &change.between;
-                let ends = sorted([parse("between", a)?, parse("between", b)?]);
+                let ends = sorted([read("between", a)?, read("between", b)?]);
                 let before = all.iter().find(|it| sorted(it.ends) == ends).map(LinkDocument::new);
                 put(all, change.of(before).spec()?, |it| sorted(it.ends));
-                Ok(())
             }
             Operation::ChangeHost(change) => {
                 let all = &mut on.get_or_insert_default().hosts;
-                let mac: MacAddress = parse("mac", &change.mac)?;
+                let mac: MacAddress = read("mac", &change.mac)?;
                 let before = all.iter().find(|it| it.mac == mac).map(HostDocument::new);
                 put(all, change.of(before)?.spec()?, |it| it.mac);
-                Ok(())
             }
             Operation::SetAddresses(block) => {
-                let block = block.as_deref().map(|text| parse("addresses", text)).transpose()?;
+                let block = document::block("addresses", block.as_deref())?;
                 on.get_or_insert_default().block = block;
-                Ok(())
             }
         }
+        Ok(())
     }
 }
 
 fn missing(what: impl Into<String>) -> ChangeError {
     ChangeError::Missing(what.into())
-}
-
-fn parse<T: std::str::FromStr<Err: std::fmt::Display>>(
-    key: &str,
-    text: &str,
-) -> Result<T, ChangeError> {
-    let refuse = |error| ChangeError::Refused(vec![format!("{key}: \"{text}\": {error}")]);
-    text.parse().map_err(refuse)
 }
 
 fn sorted([a, b]: [VirtualPortId; 2]) -> [VirtualPortId; 2] {
@@ -172,20 +153,20 @@ fn locate(target: &Target, spec: &mut Spec) -> Result<Option<At>, ChangeError> {
     Ok(Some(match target {
         Target::Network => return Ok(None),
         Target::Switch(text) => {
-            let dpid: Dpid = parse("switch", text)?;
+            let dpid: Dpid = read("switch", text)?;
             At::Switch(find(&mut spec.switches, |it| it.dpid == dpid, &format!("switch {dpid}"))?)
         }
         Target::Port(text) => {
-            let port: VirtualPortId = parse("port", text)?;
+            let port: VirtualPortId = read("port", text)?;
             At::Port(find(&mut spec.ports, |it| it.port == port, &format!("edge port {port}"))?)
         }
         Target::Link(Ends([a, b])) => {
-            let ends = sorted([parse("link", a)?, parse("link", b)?]);
+            let ends = sorted([read("link", a)?, read("link", b)?]);
             let name = format!("link {} - {}", ends[0], ends[1]);
             At::Link(find(&mut spec.links, |it| sorted(it.ends) == ends, &name)?)
         }
         Target::Host(text) => {
-            let mac: MacAddress = parse("host", text)?;
+            let mac: MacAddress = read("host", text)?;
             At::Host(find(&mut spec.hosts, |it| it.mac == mac, &format!("host {mac}"))?)
         }
     }))

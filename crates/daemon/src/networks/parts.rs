@@ -9,7 +9,6 @@ use super::document::{
     Backup, Choice, Document, HostDocument, LinkDocument, PortDocument, RouteDocument,
     SwitchDocument,
 };
-use super::number::NumberDocument;
 
 /// A part of a tenant's network that is added, removed or changed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -86,13 +85,9 @@ fn switch(it: &SwitchDocument) -> (String, String) {
 }
 
 fn port(it: &PortDocument) -> (String, String) {
-    let number = match &it.number {
-        NumberDocument::Number(number) => number.to_string(),
-        NumberDocument::Name(name) => name.clone(),
-    };
     let shared = it.shared.then(|| "shared".to_owned());
     let about = named(&it.name).into_iter().chain(shared).chain(stopped(it.started));
-    (format!("port {} port {number}", it.switch), described(format!("at {}", it.at), about))
+    (format!("port {} port {}", it.switch, it.number), described(format!("at {}", it.at), about))
 }
 
 fn link(it: &LinkDocument) -> (String, String) {

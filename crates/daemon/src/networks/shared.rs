@@ -1,10 +1,11 @@
 //! The networks under their locks, and their storage.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use super::edits::Edits;
 use super::inner::{Inner, PLACES};
+use crate::lock::lock;
 use crate::store::{Documents, StoreError};
 
 /// The networks, shared by several threads.
@@ -45,15 +46,15 @@ impl Shared {
 
     /// Takes the lock for showing all networks.
     pub(super) fn viewing(&self) -> MutexGuard<'_, ()> {
-        self.viewing.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.viewing)
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.inner)
     }
 
     pub(super) fn turn(&self) -> MutexGuard<'_, ()> {
-        self.trying.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.trying)
     }
 
     /// Stores the placement. If this fails, the next tick tries again.
@@ -82,6 +83,6 @@ impl Shared {
     }
 
     pub(super) fn saving(&self) -> MutexGuard<'_, ()> {
-        self.saving.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.saving)
     }
 }

@@ -91,7 +91,7 @@ fn networks_follow_the_topology_while_the_store_is_blocked() {
     let shared = Arc::clone(&scene.networks.shared);
     let number = move || shared.lock().number;
     let before = done(number.clone());
-    watch.publish(topology::Snapshot::default(), &[]);
+    watch.publish(topology::Snapshot::default());
     done(move || {
         while number() == before {
             thread::yield_now();

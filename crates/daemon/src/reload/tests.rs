@@ -7,19 +7,6 @@ use super::*;
 const RED: &str = "[[tenants]]\nname = \"red\"\n";
 const BOTH: &str = "[[tenants]]\nname = \"blue\"\n[[tenants]]\nname = \"red\"\n";
 
-struct Sink(mpsc::Sender<Vec<String>>);
-
-impl PolicySink for Sink {
-    fn apply(&mut self, config: &Config) -> Result<(), String> {
-        let tenants: Vec<String> =
-            config.tenants.iter().map(|tenant| tenant.name.clone()).collect();
-        if tenants.iter().any(|name| name == "unwanted") {
-            return Err("the sink wants none of it".to_owned());
-        }
-        self.0.send(tenants).map_err(|error| error.to_string())
-    }
-}
-
 struct Scene {
     folder: PathBuf,
     reloader: Reloader,
@@ -38,7 +25,14 @@ impl Scene {
         let (sender, applied) = mpsc::channel();
         let metrics = Registry::new();
         let current = Current::new(config::load(&path).unwrap());
-        let reloader = Reloader::new(&path, current, Box::new(Sink(sender)), Arc::clone(&metrics));
+        let sink = move |config: &Config| {
+            let tenants: Vec<String> = config.tenants.iter().map(|it| it.name.clone()).collect();
+            if tenants.iter().any(|name| name == "unwanted") {
+                return Err("the sink wants none of it".to_owned());
+            }
+            sender.send(tenants).map_err(|error| error.to_string())
+        };
+        let reloader = Reloader::new(&path, current, Box::new(sink), Arc::clone(&metrics));
         Scene { folder, reloader, applied, metrics }
     }
 

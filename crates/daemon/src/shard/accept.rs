@@ -8,6 +8,7 @@ use crate::dpid::Dpid;
 use crate::metrics::{Kind, Rejection};
 use channel::{Connection, Established, Handshake, PeerCertificate, Scheme, Token};
 use hypervisor::big_switch::is_key;
+use openflow::VersionSet;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -60,12 +61,10 @@ impl Shard {
             return;
         };
         connection.hold(permit);
-        let handshake = Handshake::towards_switch(self.versions, 0);
+        let handshake = Handshake::towards_switch(VersionSet::SUPPORTED, 0);
         let mut hello = Vec::new();
-        let pushed = handshake
-            .start(&mut hello)
-            .map_err(|error| error.to_string())
-            .and_then(|()| connection.push(&hello).map_err(|_| "the HELLO has no room".to_owned()));
+        handshake.start(&mut hello);
+        let pushed = connection.push(&hello).map_err(|_| "the HELLO has no room".to_owned());
         let registered = pushed.and_then(|()| {
             self.events.register(&mut connection).map_err(|error| error.to_string())
         });

@@ -32,7 +32,7 @@ struct One {
 }
 
 /// All connections in the handshake.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Arrivals {
     most: usize,
     next: u64,
@@ -45,25 +45,10 @@ pub(super) struct Arrivals {
     paces: HashMap<Token, Pace>,
 }
 
-impl Default for Arrivals {
-    fn default() -> Self {
-        Arrivals::new(MOST)
-    }
-}
-
 impl Arrivals {
     /// At most `most` connections of known and of unknown addresses each.
     pub(super) fn new(most: usize) -> Arrivals {
-        Arrivals {
-            most: most.clamp(2, MOST),
-            next: 0,
-            by_token: HashMap::new(),
-            by_age: Default::default(),
-            by_source: HashMap::new(),
-            known: HashMap::new(),
-            known_by_age: BTreeMap::new(),
-            paces: HashMap::new(),
-        }
+        Arrivals { most: most.clamp(2, MOST), ..Arrivals::default() }
     }
 
     /// Adds a connection. Returns the connection that has to be closed and removed for it, if any.
@@ -224,7 +209,7 @@ mod tests {
         let (listener, all) = tokens.split_first().unwrap();
         let source =
             |first: u8, number: usize| IpAddr::from([first, 0, (number >> 8) as u8, number as u8]);
-        let mut arrivals = Arrivals::default();
+        let mut arrivals = Arrivals::new(MOST);
         (0..2_049).for_each(|number| arrivals.recognise(source(11, number)));
         let (strangers, all) = all.split_at(2_049);
         let (known, of_one) = all.split_at(2_049);
@@ -233,7 +218,7 @@ mod tests {
             assert!((0..2_048).all(|number| add(number).is_none()));
             assert_eq!(add(2_048), Some(tokens[0]));
         }
-        let mut arrivals = Arrivals::default();
+        let mut arrivals = Arrivals::new(MOST);
         let mut add = |number: usize| arrivals.add(of_one[number], *listener, address(1));
         assert!((0..1_024).all(|number| add(number).is_none()));
         assert_eq!(add(1_024), Some(of_one[0]));
@@ -243,7 +228,7 @@ mod tests {
     fn removed_handshakes_leave_no_state_and_known_addresses_are_bounded() {
         let tokens = tokens(50);
         let (listener, all) = tokens.split_first().unwrap();
-        let mut arrivals = Arrivals::default();
+        let mut arrivals = Arrivals::new(MOST);
         all.iter().for_each(|token| assert_eq!(arrivals.add(*token, *listener, address(1)), None));
         all.iter().for_each(|token| arrivals.remove(*token));
         assert!(arrivals.by_token.is_empty() && arrivals.by_source.is_empty());
@@ -257,7 +242,7 @@ mod tests {
     #[test]
     fn new_connections_are_limited_per_second_at_each_listener() {
         let listeners = tokens(2);
-        let (mut arrivals, began) = (Arrivals::default(), Instant::now());
+        let (mut arrivals, began) = (Arrivals::new(MOST), Instant::now());
         // Each listener has a rate of its own.
         for (listener, tls, rate) in [(listeners[0], true, 300), (listeners[1], false, 2_000)] {
             let flood = |arrivals: &mut Arrivals, now| {

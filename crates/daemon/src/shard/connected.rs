@@ -3,8 +3,11 @@
 use super::contact::Contact;
 use crate::big_switches::command::Handle as JoinerHandle;
 use crate::metrics::{SwitchMetrics, TenantMetrics};
-use channel::{Address, Backoff, Connection, Dialer, Handshake, Keepalive, Token};
+use channel::{
+    Address, Backoff, Connection, Dialer, Established, Handshake, Keepalive, Liveness, Step, Token,
+};
 use hypervisor::{ControllerIndex, Policy, Switch, TenantId};
+use openflow::Version;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -33,6 +36,42 @@ pub(super) struct Peer {
     pub token: Token,
     pub connection: Connection,
     pub keepalive: Keepalive,
+}
+
+impl Peer {
+    /// Queues an ECHO_REQUEST if one is due. Messages that wait unread show that the other end is there.
+    pub(super) fn probe(&mut self, version: Version, now: Instant) -> Liveness {
+        if self.connection.pending_bytes() > 0 {
+            self.keepalive.heard(now);
+        }
+        let liveness = self.keepalive.poll(now);
+        if liveness == Liveness::SendEcho {
+            let mut probe = Vec::new();
+            self.keepalive.write_probe(version, &mut probe);
+            // If the buffer is full, other messages that need an answer are on the way.
+            let _ = self.connection.push(&probe);
+        }
+        liveness
+    }
+}
+
+/// Handles the messages of a handshake that have arrived; returns `None` if the handshake goes on.
+pub(super) fn shake_hands(
+    connection: &mut Connection,
+    handshake: &mut Handshake,
+    out: &mut Vec<u8>,
+) -> Option<Result<Established, String>> {
+    loop {
+        let frame = match connection.next_frame() {
+            Ok(frame) => frame?,
+            Err(error) => return Some(Err(error.to_string())),
+        };
+        match handshake.handle(frame, out) {
+            Ok(Step::Continue | Step::NotOurs) => {}
+            Ok(Step::Done(established)) => return Some(Ok(established)),
+            Err(error) => return Some(Err(error.to_string())),
+        }
+    }
 }
 
 /// The link to one controller of one tenant.

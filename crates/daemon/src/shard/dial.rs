@@ -2,13 +2,14 @@
 //! again until a connection is established.
 
 use super::Shard;
-use super::connected::{Link, Peer, Progress, Way, tenant_metrics};
+use super::connected::{Link, Peer, Progress, Way, shake_hands, tenant_metrics};
 use super::contact::Contact;
 use super::table::{Entry, HANDSHAKE_TIME, Timer};
+use super::turn::CONTROLLER_BUDGET;
 use crate::dpid::Dpid;
 use crate::metrics::{Kind, Lost, Rejection};
 use channel::{
-    Address, Backoff, CloseReason, Dialer, Handshake, Liveness, Options, ReadState, Readiness, Step,
+    Address, Backoff, CloseReason, Dialer, Handshake, Liveness, Options, ReadState, Readiness,
 };
 use hypervisor::TenantId;
 use openflow::VersionSet;
@@ -216,9 +217,7 @@ impl Shard {
         };
         let dialled = link.dialer.dial(dpid, &self.joiner).and_then(|mut connection| {
             connection.hold(permit);
-            if handshake.start(&mut hello).is_err() {
-                hello.clear();
-            }
+            handshake.start(&mut hello);
             let token = self.events.register(&mut connection)?;
             Ok((connection, token))
         });
@@ -304,16 +303,9 @@ impl Shard {
                 }
             }
             Progress::Up { peer, .. } => {
-                if peer.connection.pending_bytes() > 0 {
-                    peer.keepalive.heard(now);
-                }
-                match peer.keepalive.poll(now) {
-                    Liveness::Idle(_) => {}
-                    Liveness::SendEcho(_) => {
-                        let mut probe = Vec::new();
-                        if peer.keepalive.write_probe(version, &mut probe).is_ok() {
-                            let _ = peer.connection.push(&probe);
-                        }
+                match peer.probe(version, now) {
+                    Liveness::Idle => {}
+                    Liveness::SendEcho => {
                         if let Err(reason) = peer.connection.flush() {
                             self.link_failed(at, number, Lost::Closed, &reason.to_string());
                             return;
@@ -354,7 +346,7 @@ impl Shard {
         let Progress::Greeting { connection, handshake, hello, .. } = &mut link.progress else {
             return;
         };
-        let state = connection.receive(Shard::controller_budget()).state;
+        let state = connection.receive(CONTROLLER_BUDGET).state;
         // Weir sends nothing to a controller of another tenant.
         if let Some(shown) = connection.peer_certificate()
             && let Err(reason) = self.snapshot.identity.judge(link.tenant, &shown)
@@ -366,22 +358,12 @@ impl Shard {
         if !connection.is_tls_handshaking() {
             out.append(hello);
         }
-        let verdict = loop {
-            match connection.next_frame() {
-                Ok(Some(frame)) => match handshake.handle(frame, &mut out) {
-                    Ok(Step::Continue | Step::NotOurs) => {}
-                    Ok(Step::Done(_)) => break Some(Ok(())),
-                    Err(error) => break Some(Err(error.to_string())),
-                },
-                Ok(None) => break None,
-                Err(error) => break Some(Err(error.to_string())),
-            }
-        };
+        let verdict = shake_hands(connection, handshake, &mut out);
         let pushed = connection.push(&out);
         let flushed = connection.flush();
         let handshake = Lost::Handshake;
         let failure = match (verdict, state, flushed) {
-            (Some(Ok(())), _, _) => {
+            (Some(Ok(_)), _, _) => {
                 self.link_up(at, number, readiness);
                 return;
             }
@@ -453,7 +435,7 @@ impl Shard {
         let Progress::Up { peer, controller } = &mut link.progress else { return };
         let Peer { connection, keepalive, token } = &mut **peer;
         connection.note(&readiness);
-        let received = connection.receive(Shard::controller_budget());
+        let received = connection.receive(CONTROLLER_BUDGET);
         if received.bytes > 0 {
             keepalive.heard(instant);
         }
@@ -500,10 +482,7 @@ impl Shard {
 fn before_hello(reason: &CloseReason) -> Lost {
     match reason {
         CloseReason::ConnectFailed(_) => Lost::Unreachable,
-        CloseReason::PlainPeer
-        | CloseReason::TlsPeer
-        | CloseReason::TlsHandshakeCut
-        | CloseReason::Tls(_) => Lost::Tls,
+        reason if reason.is_tls() => Lost::Tls,
         _ => Lost::Handshake,
     }
 }

@@ -52,7 +52,6 @@ use channel::{Connection, Established, Event, EventLoop, Listener};
 use coalescing::Coalescing;
 use connected::Session;
 use hypervisor::{Installation, LldpKey};
-use openflow::VersionSet;
 use past::Past;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::io;
@@ -77,7 +76,6 @@ pub struct Shard {
     lldp: LldpKey,
     takes_over: Option<Installation>,
     adopts: bool,
-    versions: VersionSet,
     store: ShardStore,
     volatile: bool,
     metrics: Arc<Registry>,
@@ -120,8 +118,6 @@ pub struct Setup {
     pub takes_over: Option<Installation>,
     /// Whether the store takes the place of a lost one, and makes entries of the rules on switches.
     pub adopts: bool,
-    /// Versions that are spoken.
-    pub versions: VersionSet,
     /// Time zero of all shards: link probes pass between shards.
     pub origin: Instant,
     /// Whether there is no store on disk to wait for.
@@ -171,7 +167,6 @@ impl Shard {
             lldp: setup.lldp,
             takes_over: setup.takes_over,
             adopts: setup.adopts,
-            versions: setup.versions,
             store,
             volatile: setup.volatile,
             metrics: setup.metrics,

@@ -3,9 +3,9 @@
 use super::Shard;
 use super::connected::{Session, tenant_metrics};
 use super::table::Timer;
+use crate::lock::lock;
 use crate::metrics::{Direction, DropReason, Grant, SheetUse};
 use hypervisor::Policy;
-use std::sync::PoisonError;
 use std::time::Duration;
 
 /// The largest age of the figures at `/metrics`.
@@ -57,14 +57,14 @@ pub(super) fn publish_session(session: &mut Session, policy: &Policy) {
             standing: session.core.sheet().clone(),
             description: session.core.description().cloned(),
         };
-        *session.metrics.sheet.lock().unwrap_or_else(PoisonError::into_inner) = sheet;
+        *lock(&session.metrics.sheet) = sheet;
     }
     session.until_ports = session.until_ports.checked_sub(1).unwrap_or(BETWEEN_PORTS);
     // The answer to the last request has arrived since.
     let copies_ports = session.until_ports == BETWEEN_PORTS;
     if copies_ports {
         let loads = session.core.port_loads().collect();
-        *session.metrics.port_loads.lock().unwrap_or_else(PoisonError::into_inner) = loads;
+        *lock(&session.metrics.port_loads) = loads;
     }
     for state in session.core.tenants() {
         let counters = state.counters;
@@ -102,11 +102,11 @@ pub(super) fn publish_session(session: &mut Session, policy: &Policy) {
                 numbers: session.core.number_shares_of(state.id),
                 rates: session.core.rates_of(state.id),
             };
-            *metrics.grant.lock().unwrap_or_else(PoisonError::into_inner) = grant;
+            *lock(&metrics.grant) = grant;
         }
         if copies_ports {
             let ports = session.core.traffic_of(state.id);
-            *metrics.ports.lock().unwrap_or_else(PoisonError::into_inner) = ports;
+            *lock(&metrics.ports) = ports;
         }
         metrics.examined.publish(counters.examined);
         metrics.added_southbound.publish(&counters.waited.buckets, counters.waited.sum);

@@ -120,8 +120,15 @@ pub enum NotPassed {
     NoPort,
     /// The port has no path.
     NoPath,
-    /// A shard did not answer in time.
+    /// There is no answer.
+    NoAnswer(NoAnswer),
+}
+
+/// The reason why there is no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoAnswer {
+    /// A shard has not answered in time.
     Silence,
-    /// Questions have used their part of the shards' time.
+    /// Questions have used their part of the shards' time, and the caller would have to wait too long.
     Busy,
 }

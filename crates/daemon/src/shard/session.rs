@@ -364,20 +364,9 @@ impl Shard {
         let now = self.events.now();
         let Some(Some(session)) = self.sessions.get_mut(at) else { return };
         let (dpid, version) = (session.core.dpid(), session.core.version());
-        let Peer { connection, keepalive, .. } = &mut session.switch;
-        if connection.pending_bytes() > 0 {
-            keepalive.heard(now);
-        }
-        match keepalive.poll(now) {
-            Liveness::Idle(_) => {}
-            Liveness::SendEcho(_) => {
-                let mut probe = Vec::new();
-                if keepalive.write_probe(version, &mut probe).is_ok() {
-                    // If the buffer is full, other messages that need an answer are on the way.
-                    let _ = connection.push(&probe);
-                }
-                self.touch(at);
-            }
+        match session.switch.probe(version, now) {
+            Liveness::Idle => {}
+            Liveness::SendEcho => self.touch(at),
             Liveness::Dead => {
                 self.close_session(at, "the switch does not answer", dpid);
                 return;

@@ -9,38 +9,18 @@ use hypervisor::trace::{NoEntrance, Owner};
 use hypervisor::{FlowPage, Known, TenantId};
 use std::cmp::Reverse;
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
-pub use super::question::{FlowsAsked, NotPassed, Passed, REFUSALS, RefusalShown, Start};
+use crate::lock::lock;
+
+pub use super::question::{FlowsAsked, NoAnswer, NotPassed, Passed, REFUSALS, RefusalShown, Start};
 
 /// Asks all shards, from any thread. Cheap to clone. The default has no shards.
 #[derive(Clone)]
 pub struct Reader {
     shards: Arc<[Handle]>,
     budget: Arc<Mutex<Budget>>,
-}
-
-/// The answer to a question.
-#[derive(Debug)]
-pub enum Shown {
-    /// A page.
-    Page(FlowPage),
-    /// The switch is not connected, or the tenant has no part of it.
-    Nowhere,
-    /// A shard did not answer in time.
-    Silence,
-    /// Questions take as much of the shards' time as they may.
-    Busy,
-}
-
-/// The reason why there is no answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoAnswer {
-    /// A shard has not answered in time.
-    Silence,
-    /// Questions have used their part of the shards' time, and the caller would have to wait too long.
-    Busy,
 }
 
 impl Default for Reader {
@@ -157,21 +137,23 @@ impl Reader {
     }
 
     /// A page of a flow table; the reader asks one shard after the other. A datapath id of the tenant comes before a
-    /// physical datapath id: both may have the same value, for different switches.
-    pub fn flows(&self, flows: &FlowsAsked, within: Duration) -> Shown {
+    /// physical datapath id: both may have the same value, for different switches. `None`: the switch is not connected,
+    /// or the tenant has no part of it.
+    pub fn flows(
+        &self,
+        flows: &FlowsAsked,
+        within: Duration,
+    ) -> Result<Option<FlowPage>, NoAnswer> {
         let deadline = Instant::now() + within;
         for known in [Known::ByTenant, Known::BySwitch] {
             for shard in &*self.shards {
                 let question = |reply| Question::Flows { flows: flows.clone(), known, reply };
-                match self.ask(shard, question, deadline) {
-                    Ok(Some(page)) => return Shown::Page(page),
-                    Ok(None) => {}
-                    Err(NoAnswer::Silence) => return Shown::Silence,
-                    Err(NoAnswer::Busy) => return Shown::Busy,
+                if let Some(page) = self.ask(shard, question, deadline)? {
+                    return Ok(Some(page));
                 }
             }
         }
-        Shown::Nowhere
+        Ok(None)
     }
 
     /// The passage of a packet through its first switch.
@@ -183,12 +165,10 @@ impl Reader {
         let (before, after) = self.shards.split_at(first.min(self.shards.len()));
         for shard in after.iter().chain(before) {
             let question = |reply| Question::Passage { start: start.clone(), reply };
-            match self.ask(shard, question, deadline) {
-                Ok(Err(NotPassed::Nowhere)) => {}
-                Ok(Err(other)) => why = other,
-                Ok(passed) => return passed,
-                Err(NoAnswer::Silence) => return Err(NotPassed::Silence),
-                Err(NoAnswer::Busy) => return Err(NotPassed::Busy),
+            match self.ask(shard, question, deadline).map_err(NotPassed::NoAnswer)? {
+                Err(NotPassed::Nowhere) => {}
+                Err(other) => why = other,
+                passed => return passed,
             }
         }
         Err(why)
@@ -216,7 +196,7 @@ impl Reader {
     ) -> Result<T, NoAnswer> {
         loop {
             let now = Instant::now();
-            let wait = self.budget().wait(now);
+            let wait = lock(&self.budget).wait(now);
             if wait.is_zero() {
                 break;
             }
@@ -232,12 +212,8 @@ impl Reader {
         let answered = answer.recv_timeout(deadline.saturating_duration_since(Instant::now()));
         // A late answer does not report its processor time.
         let took = answered.as_ref().map_or(AT_ONCE, |(_, took)| *took);
-        self.budget().charge(took);
+        lock(&self.budget).charge(took);
         answered.map(|(answer, _)| answer).map_err(|_| NoAnswer::Silence)
-    }
-
-    fn budget(&self) -> MutexGuard<'_, Budget> {
-        self.budget.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -245,6 +221,6 @@ impl Reader {
 impl Reader {
     /// Charges the processor time of questions.
     pub(super) fn charge(&self, took: Duration) {
-        self.budget().charge(took);
+        lock(&self.budget).charge(took);
     }
 }

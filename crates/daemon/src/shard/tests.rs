@@ -8,6 +8,7 @@ use crate::store::Store;
 use crate::store::tests::Folder;
 use channel::{Handshake, Keepalive, Options, ReadState, SwitchFeatures};
 use hypervisor::Settings;
+use openflow::VersionSet;
 use session::ECHO_XID;
 use table::Arriving;
 
@@ -39,7 +40,6 @@ fn shard(store: &Store) -> (Shard, Handle) {
         lldp: LldpKey(store.secret()),
         takes_over: None,
         adopts: false,
-        versions: VersionSet::SUPPORTED,
         origin,
         volatile: false,
         metrics: Registry::new(),
@@ -181,7 +181,7 @@ fn a_switch_that_does_not_read_in_the_handshake_is_counted_and_logged() {
     let options = Options { send_buffer: 1024, ..Options::default() };
     let (mut connection, mut end) = Connection::local_pair(&options).unwrap();
     let token = shard.events.register(&mut connection).unwrap();
-    let handshake = Handshake::towards_switch(shard.versions, 0);
+    let handshake = Handshake::towards_switch(VersionSet::SUPPORTED, 0);
     let arriving = Arriving { token, connection, handshake };
     shard.table.put(token, Entry::Arriving(Box::new(arriving)));
     assert_eq!(shard.arrivals.add(token, token, [192, 0, 2, 1].into()), None);
@@ -261,7 +261,10 @@ fn queries_are_refused_as_busy_while_the_query_budget_is_exhausted() {
     reader.charge(Duration::from_secs(1));
     let start = shown::Start::Switch { dpid: 7, port: 1, frame: Vec::new() };
     let soon = Duration::from_secs(2);
-    assert_eq!(reader.passage(&start, Instant::now() + soon).unwrap_err(), shown::NotPassed::Busy);
+    assert_eq!(
+        reader.passage(&start, Instant::now() + soon).unwrap_err(),
+        shown::NotPassed::NoAnswer(shown::NoAnswer::Busy)
+    );
     assert_eq!(reader.refusals("red", soon).unwrap_err(), shown::NoAnswer::Busy);
     let flows = shown::FlowsAsked {
         tenant: "red".to_owned(),
@@ -269,7 +272,7 @@ fn queries_are_refused_as_busy_while_the_query_budget_is_exhausted() {
         side: hypervisor::Side::Tenant,
         after: None,
     };
-    assert!(matches!(reader.flows(&flows, soon), shown::Shown::Busy));
+    assert_eq!(reader.flows(&flows, soon).unwrap_err(), shown::NoAnswer::Busy);
     assert!(shard.commands.try_recv().is_err(), "the shard is not asked");
 }
 

@@ -2,11 +2,11 @@
 
 use super::Shard;
 use super::command::Command;
-use super::connected::Peer;
+use super::connected::{Peer, shake_hands};
 use super::table::{Arriving, Entry, Timer};
 use crate::dpid::Dpid;
 use crate::metrics::{Kind, Rejection};
-use channel::{CloseReason, Connection, ReadState, Readiness, Step, TimerKey, Token};
+use channel::{Connection, ReadState, Readiness, TimerKey, Token};
 
 /// The most bytes read from a switch in one turn; some hundred messages.
 const SWITCH_BUDGET: usize = 32 << 10;
@@ -14,7 +14,7 @@ const SWITCH_BUDGET: usize = 32 << 10;
 const NEWCOMER_BUDGET: usize = 4 << 10;
 /// The most bytes read from a controller in one turn: few, so that a flood delays other tenants only a little. With 4
 /// KiB, system calls take about as much time of a turn as messages.
-const CONTROLLER_BUDGET: usize = 4 << 10;
+pub(super) const CONTROLLER_BUDGET: usize = 4 << 10;
 impl Shard {
     pub(super) fn ready(&mut self, readiness: Readiness) {
         match self.table.get(readiness.token) {
@@ -64,18 +64,7 @@ impl Shard {
         let connection = &mut arriving.connection;
         let state = connection.receive(SWITCH_BUDGET).state;
         let mut out = Vec::new();
-        let verdict = loop {
-            let frame = match connection.next_frame() {
-                Ok(Some(frame)) => frame,
-                Ok(None) => break None,
-                Err(error) => break Some(Err(error.to_string())),
-            };
-            match arriving.handshake.handle(frame, &mut out) {
-                Ok(Step::Continue | Step::NotOurs) => {}
-                Ok(Step::Done(established)) => break Some(Ok(established)),
-                Err(error) => break Some(Err(error.to_string())),
-            }
-        };
+        let verdict = shake_hands(connection, &mut arriving.handshake, &mut out);
         let pushed =
             connection.push(&out).map_err(|_| "it does not read Weir's answers".to_owned());
         let written = connection.flush().map_err(|reason| reason.to_string());
@@ -104,13 +93,7 @@ impl Shard {
             }
             None => match state {
                 ReadState::Closed(reason) => {
-                    let why = match reason {
-                        CloseReason::PlainPeer
-                        | CloseReason::TlsPeer
-                        | CloseReason::TlsHandshakeCut
-                        | CloseReason::Tls(_) => Rejection::Tls,
-                        _ => Rejection::Handshake,
-                    };
+                    let why = if reason.is_tls() { Rejection::Tls } else { Rejection::Handshake };
                     self.metrics.process.rejected(Kind::Switch, why).increment();
                     let source = self.arrivals.source(readiness.token);
                     if why == Rejection::Tls {
@@ -249,10 +232,5 @@ impl Shard {
                 self.pump(at);
             }
         }
-    }
-
-    /// The most bytes read from a controller in one turn.
-    pub(super) fn controller_budget() -> usize {
-        CONTROLLER_BUDGET
     }
 }

@@ -1,9 +1,9 @@
 //! The file with the tables (`schema`): opens, reads and writes it.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 
@@ -22,6 +22,7 @@ use super::error::StoreError;
 use super::journal;
 use super::schema::{COMMITTED, DOCUMENTS, GENERATION, ITEMS, META, SCHEMA, TENANTS};
 use super::sync::Sync;
+use crate::system::{open_private, random};
 
 /// The database, in the state folder.
 const FILE: &str = "weir.redb";
@@ -179,14 +180,7 @@ impl Database {
     fn reopen(&mut self) -> Result<(), Failure> {
         self.redb = None;
         self.syncer = None;
-        let options = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .clone();
-        let file = options.open(self.file()).map_err(|error| Failure::Io("opening", error))?;
+        let file = open_private(&self.file()).map_err(|error| Failure::Io("opening", error))?;
         let (backend, syncer) =
             Backend::new(file, self.sync).map_err(|error| Failure::Io("opening", error))?;
         // A damaged file can violate assertions in redb; this is an error of the file, and no reason to end.
@@ -455,9 +449,7 @@ fn take_folder(dir: &Path) -> Result<File, StoreError> {
 fn lock(dir: &Path) -> Result<File, StoreError> {
     let path = dir.join("lock");
     let doing = || format!("locking {}", path.display());
-    let options =
-        OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).clone();
-    let mut file = options.open(&path).map_err(|error| StoreError::io(doing(), &error))?;
+    let mut file = open_private(&path).map_err(|error| StoreError::io(doing(), &error))?;
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
@@ -488,10 +480,7 @@ fn set_aside(dir: &Path) -> Result<PathBuf, StoreError> {
 
 /// Sixteen bytes from the kernel's generator.
 pub(super) fn new_secret() -> Result<[u8; 16], StoreError> {
-    let mut secret = [0; 16];
-    let read = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut secret));
-    read.map_err(|error| StoreError::io("reading /dev/urandom", &error))?;
-    Ok(secret)
+    random().map_err(|error| StoreError::io("reading /dev/urandom", &error))
 }
 
 /// The changes of [`allocate`].

@@ -62,12 +62,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hypervisor::Installation;
 use hypervisor::policy::TenantId;
 
+use crate::lock::lock;
 use crate::metrics::Registry;
 use crate::threads::{Priority, Thread};
 use command::{Command, LoadTo, Reply};
@@ -206,9 +207,7 @@ impl Store {
     /// cookies on switches.
     pub fn tenant_ids(&self, names: &[&str]) -> Result<Vec<TenantId>, StoreError> {
         match &self.inner {
-            Inner::Memory(memory) => {
-                memory.lock().unwrap_or_else(PoisonError::into_inner).tenant_ids(names)
-            }
+            Inner::Memory(memory) => lock(memory).tenant_ids(names),
             Inner::Disk(asker) => ask(asker, |reply| Command::TenantIds {
                 names: names.iter().map(|&name| name.to_owned()).collect(),
                 reply,
@@ -216,18 +215,11 @@ impl Store {
         }
     }
 
-    /// [`Store::tenant_ids`] for one tenant.
-    pub fn tenant_id(&self, name: &str) -> Result<TenantId, StoreError> {
-        self.tenant_ids(&[name])?.first().copied().ok_or(StoreError::Closed)
-    }
-
     /// The stored items of a switch, by key. The call waits for the store thread; shards use [`ShardStore::load`].
     /// Changes that wait while the thread rests are not included.
     pub fn load(&self, dpid: u64) -> Result<Vec<Stored>, StoreError> {
         match &self.inner {
-            Inner::Memory(memory) => {
-                Ok(memory.lock().unwrap_or_else(PoisonError::into_inner).load(dpid))
-            }
+            Inner::Memory(memory) => Ok(lock(memory).load(dpid)),
             Inner::Disk(asker) => {
                 ask(asker, |reply| Command::Load { dpid, to: LoadTo::Caller(reply) })
             }
@@ -290,7 +282,7 @@ impl Documents {
         let name = name.to_owned();
         match &self.0 {
             Inner::Memory(memory) => {
-                let memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
+                let memory = lock(memory);
                 Ok(memory.documents.get(&name).cloned())
             }
             Inner::Disk(asker) => ask(asker, |reply| Command::Document { name, reply }),
@@ -312,7 +304,7 @@ impl Documents {
         let (reply, answer) = mpsc::sync_channel(1);
         match &self.0 {
             Inner::Memory(memory) => {
-                let mut memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut memory = lock(memory);
                 memory.documents.insert(name, document);
                 // There is room for one answer.
                 let _ = reply.send(Ok(()));
@@ -355,7 +347,7 @@ impl ShardStore {
     pub fn push(&mut self, batch: Batch) -> Result<Pushed, Full<Batch>> {
         let asker = match &self.inner {
             Inner::Memory(memory) => {
-                memory.lock().unwrap_or_else(PoisonError::into_inner).apply(batch);
+                lock(memory).apply(batch);
                 return Ok(Pushed::Stored);
             }
             Inner::Disk(asker) => asker,
@@ -387,9 +379,7 @@ impl ShardStore {
     /// Asks for the stored items of a switch; with a directory the answer is [`Event::Loaded`].
     pub fn load(&self, dpid: u64) -> Result<Done<Vec<Stored>>, Full<u64>> {
         match &self.inner {
-            Inner::Memory(memory) => {
-                Ok(Done::Now(memory.lock().unwrap_or_else(PoisonError::into_inner).load(dpid)))
-            }
+            Inner::Memory(memory) => Ok(Done::Now(lock(memory).load(dpid))),
             Inner::Disk(asker) => {
                 let load = Command::Load { dpid, to: LoadTo::Shard(self.shard) };
                 asker.offer(load).map(|()| Done::Later).map_err(|_| Full(dpid))

@@ -10,9 +10,8 @@
 //! The results are in [`Registry`], for tenants' accounts, health and metrics.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -22,6 +21,7 @@ use rustix::io::Errno;
 
 use super::error::StoreError;
 use crate::metrics::Registry;
+use crate::system::open_private;
 
 /// The bytes of the reserve: for waiting changes when the disk is full, and for deletions.
 const RESERVE: u64 = 8 << 20;
@@ -168,8 +168,7 @@ fn reserve(dir: &Path) -> PathBuf {
 /// Creates the reserve with this size, or deletes it if this fails.
 fn set_aside(dir: &Path, bytes: u64) -> io::Result<()> {
     let path = reserve(dir);
-    let options = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).clone();
-    let made = options.open(&path).and_then(|file| {
+    let made = open_private(&path).and_then(|file| {
         file.set_len(bytes.min(file.metadata()?.len()))?;
         match fallocate(&file, FallocateFlags::empty(), 0, bytes) {
             // This file system cannot reserve space, so there is no reserve.

@@ -105,7 +105,6 @@ fn stores_on_disk_and_in_memory_give_the_same_results() {
             store.tenant_ids(&["red", "blue", "red"]).unwrap(),
             [TenantId(1), TenantId(2), TenantId(1)]
         );
-        assert_eq!(store.tenant_id("blue"), Ok(TenantId(2)));
         assert_eq!(store.tenant_ids(&["green", "red"]).unwrap(), [TenantId(3), TenantId(1)]);
         let (shard, events) = store_all(
             &store,

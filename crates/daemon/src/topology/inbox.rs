@@ -7,7 +7,7 @@
 //! shard a wake-up, and the thread would follow changes that the next change undoes.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Instant;
 
 use fabric::edge::Sent;
@@ -16,6 +16,8 @@ use hypervisor::{FlowChange, FlowEntry, PortState};
 use openflow::Version;
 
 use super::setup::{Maps, Setup};
+
+use crate::lock::lock;
 
 /// The most waiting probes.
 const PROBES: usize = 4096;
@@ -77,82 +79,71 @@ pub struct Inbox {
 impl Inbox {
     /// Sets the states of ports; `None`: removed. The thread reads these ports together.
     pub fn ports(&self, dpid: u64, version: Version, ports: Vec<(u32, Option<PortState>)>) {
-        let mut news = self.lock();
-        let switch = news.switches.entry(dpid).or_default();
-        switch.version = Some(version);
-        let known = &mut switch.ports;
-        let mut dropped = 0;
-        for (number, state) in ports {
-            if known.len() < PORTS || known.contains_key(&number) {
-                known.insert(number, state);
-            } else {
-                dropped += 1;
+        self.notify(|news| {
+            let switch = news.switches.entry(dpid).or_default();
+            switch.version = Some(version);
+            let known = &mut switch.ports;
+            for (number, state) in ports {
+                if known.len() < PORTS || known.contains_key(&number) {
+                    known.insert(number, state);
+                } else {
+                    news.dropped += 1;
+                }
             }
-        }
-        news.dropped += dropped;
-        self.notify(news);
+        });
     }
 
     /// Reports added, changed and removed entries of tenants' tables.
     pub fn flows(&self, dpid: u64, version: Version, changes: Vec<FlowChange>) {
-        let mut news = self.lock();
-        let switch = news.switches.entry(dpid).or_default();
-        switch.version = Some(version);
-        let changes = changes.into_iter().map(|it| ((it.tenant, it.number), it.entry));
-        switch.flows.extend(changes);
-        self.mention(news);
+        self.mention(|news| {
+            let switch = news.switches.entry(dpid).or_default();
+            switch.version = Some(version);
+            let changes = changes.into_iter().map(|it| ((it.tenant, it.number), it.entry));
+            switch.flows.extend(changes);
+        });
     }
 
     /// Reports that a switch has disconnected.
     pub fn gone(&self, dpid: u64) {
-        let mut news = self.lock();
-        news.switches.insert(dpid, SwitchNews { is_gone: true, ..SwitchNews::default() });
-        self.notify(news);
+        let gone = SwitchNews { is_gone: true, ..SwitchNews::default() };
+        self.notify(|news| drop(news.switches.insert(dpid, gone)));
     }
 
     /// Reports a received probe.
     pub fn probe(&self, dpid: u64, port: u32, frame: Vec<u8>) {
-        let mut news = self.lock();
-        if news.probes.len() < PROBES {
-            news.probes.push_back((dpid, port, frame));
-        } else {
-            news.dropped += 1;
-        }
-        self.notify(news);
+        self.notify(|news| {
+            if news.probes.len() < PROBES {
+                news.probes.push_back((dpid, port, frame));
+            } else {
+                news.dropped += 1;
+            }
+        });
     }
 
     /// Reports the measured rates of a virtual interface; `None`: not measured any more.
     pub fn sent(&self, tenant: TenantId, vnic: MacAddress, sent: Sent) {
-        let mut news = self.lock();
-        news.sent.insert((tenant, vnic), sent);
-        self.mention(news);
+        self.mention(|news| drop(news.sent.insert((tenant, vnic), sent)));
     }
 
     /// Sets new maps of tenants' own networks.
     pub fn maps(&self, maps: Maps) {
-        let mut news = self.lock();
-        news.maps = Some(maps);
-        self.notify(news);
+        self.notify(|news| news.maps = Some(maps));
     }
 
     /// Sets another configuration.
     pub fn configure(&self, setup: Setup) {
-        let mut news = self.lock();
-        news.setup = Some(setup);
-        self.notify(news);
+        self.notify(|news| news.setup = Some(setup));
     }
 
     /// Ends the thread.
     pub fn stop(&self) {
-        let mut news = self.lock();
-        news.stop = true;
-        self.notify(news);
+        self.notify(|news| news.stop = true);
     }
 
     /// Waits for news, and returns all news: at once if there is urgent news, and at `rest` if there is news that can
     /// wait. At `until` the call returns without news if the news can wait longer.
     pub fn wait(&self, until: Option<Instant>, rest: Option<Instant>) -> News {
-        let mut news = self.lock();
+        let mut news = lock(&self.news);
         loop {
             let now = Instant::now();
             let rest = rest.filter(|rest| *rest > now);
@@ -175,18 +166,18 @@ impl Inbox {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, News> {
-        self.news.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn notify(&self, mut news: MutexGuard<'_, News>) {
+    fn notify(&self, add: impl FnOnce(&mut News)) {
+        let mut news = lock(&self.news);
+        add(&mut news);
         news.is_urgent = true;
         drop(news);
         self.changed.notify_one();
     }
 
-    /// Notes news that can wait.
-    fn mention(&self, mut news: MutexGuard<'_, News>) {
+    /// Adds news that can wait.
+    fn mention(&self, add: impl FnOnce(&mut News)) {
+        let mut news = lock(&self.news);
+        add(&mut news);
         let wakes = !news.has_flows && !news.rests;
         news.has_flows = true;
         drop(news);

@@ -1,11 +1,13 @@
 //! Labels for REST and server-sent events: the last label of each link and tenant, and the stream of new labels.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use fabric::{Dpid, PortId, TenantId};
 use hypervisor::Label;
 use tokio::sync::broadcast;
+
+use crate::lock::lock;
 
 /// The most labels that a slow listener may lag behind; beyond, the listener is informed that it missed labels, and
 /// asks for all of them.
@@ -33,27 +35,13 @@ struct Shared {
     /// The load of followed flows on links, by the sending port.
     loads: Mutex<BTreeMap<PortId, u64>>,
     stream: broadcast::Sender<LinkLabel>,
-    counts: Mutex<Counts>,
-}
-
-/// The numbers of followed flows and of labels.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Followed flows.
-    pub flows: usize,
-    /// Followed flows that do not reach their receiver.
-    pub lost_flows: usize,
-    /// Labels sent to all tenants together.
-    pub sent: u64,
-    /// Labels that a newer label replaced before they were sent.
-    pub replaced: u64,
 }
 
 impl Default for LabelFeed {
     fn default() -> LabelFeed {
         let (stream, _) = broadcast::channel(BEHIND);
-        let (tenants, labels, loads, counts) = Default::default();
-        LabelFeed(Arc::new(Shared { tenants, labels, loads, stream, counts }))
+        let (tenants, labels, loads) = Default::default();
+        LabelFeed(Arc::new(Shared { tenants, labels, loads, stream }))
     }
 }
 
@@ -84,15 +72,6 @@ impl LabelFeed {
         self.0.stream.subscribe()
     }
 
-    /// The numbers of followed flows and of labels.
-    pub fn counts(&self) -> Counts {
-        *lock(&self.0.counts)
-    }
-
-    pub(super) fn set_counts(&self, counts: Counts) {
-        *lock(&self.0.counts) = counts;
-    }
-
     pub(super) fn set_tenants(&self, tenants: BTreeMap<String, TenantId>) {
         let is_known = |tenant: &TenantId| tenants.values().any(|other| other == tenant);
         lock(&self.0.labels).retain(|(tenant, _), _| is_known(tenant));
@@ -119,10 +98,6 @@ impl LabelFeed {
         // Sending fails only if there is no listener.
         let _ = self.0.stream.send(label);
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

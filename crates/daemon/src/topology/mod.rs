@@ -32,11 +32,11 @@ use std::time::Instant;
 use fabric::LldpKey;
 
 pub use inbox::Inbox;
-pub use label_feed::{Counts, LabelFeed, LinkLabel};
+pub use label_feed::{LabelFeed, LinkLabel};
 pub use orders::Orders;
 pub use setup::{Maps, Setup, Tenant};
 pub use state::{Origin, State, Wire};
-pub use watch::{Change, Snapshot, Subscription, Watch};
+pub use watch::{Snapshot, Subscription, Watch};
 
 use crate::metrics::Registry;
 use crate::shard::command::Handle;

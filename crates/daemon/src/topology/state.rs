@@ -137,7 +137,7 @@ impl State {
         for ends in declared {
             // A discovered link ends when its port is declared.
             for port in ends {
-                self.drop_found(port, Some(ends));
+                self.drop_found(port, ends);
             }
             let wire = Wire { ends, origin: Origin::Declared, link: None };
             let known = self.wires.entry(ends).or_insert(wire);
@@ -256,16 +256,7 @@ impl State {
     }
 
     fn restart_discovery(&mut self, now: Instant) {
-        let found: Vec<[PortId; 2]> = self
-            .wires
-            .values()
-            .filter(|w| w.origin == Origin::Discovered)
-            .map(|w| w.ends)
-            .collect();
-        for ends in found {
-            self.unplug(ends);
-            self.wires.remove(&ends);
-        }
+        self.forget(|wire| wire.origin == Origin::Discovered);
         let settings = self.settings();
         self.discovery = self.config.discovery.then(|| Discovery::new(self.key, settings));
         self.handle_timeout(now);
@@ -304,7 +295,7 @@ impl State {
         match event {
             discovery::Event::LinkUp(a, b) => {
                 for port in [a, b] {
-                    self.drop_found(port, Some([a, b]));
+                    self.drop_found(port, [a, b]);
                 }
                 let wire = Wire { ends: [a, b], origin: Origin::Discovered, link: None };
                 self.wires.entry([a, b]).or_insert(wire);
@@ -315,12 +306,15 @@ impl State {
     }
 
     /// Forgets discovered links at a port, except this one.
-    fn drop_found(&mut self, port: PortId, but: Option<[PortId; 2]>) {
-        let found = |wire: &&Wire| {
-            wire.origin == Origin::Discovered && wire.ends.contains(&port) && Some(wire.ends) != but
-        };
-        let ends: Vec<[PortId; 2]> = self.wires.values().filter(found).map(|w| w.ends).collect();
-        for ends in ends {
+    fn drop_found(&mut self, port: PortId, but: [PortId; 2]) {
+        self.forget(|wire| {
+            wire.origin == Origin::Discovered && wire.ends.contains(&port) && wire.ends != but
+        });
+    }
+
+    fn forget(&mut self, is_gone: impl Fn(&Wire) -> bool) {
+        let gone = self.wires.values().filter(|wire| is_gone(wire)).map(|wire| wire.ends);
+        for ends in gone.collect::<Vec<_>>() {
             self.unplug(ends);
             self.wires.remove(&ends);
         }

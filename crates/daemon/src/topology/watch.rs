@@ -1,13 +1,14 @@
-//! The topology for other threads: the newest state, and the changes since the last look.
+//! The topology for other threads: the newest state, and notices of changes.
 
-use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::time::Duration;
 
-use fabric::{LinkId, Network};
+use fabric::Network;
 
 use super::state::Wire;
+
+use crate::lock::lock;
 
 /// The known network at one moment.
 #[derive(Clone, Debug, Default)]
@@ -18,16 +19,6 @@ pub struct Snapshot {
     pub network: Network,
     /// Present and past links between switches, with their origins.
     pub wires: Vec<Wire>,
-}
-
-/// A change of the network.
-#[derive(Clone, Debug)]
-pub struct Change {
-    /// The newest state.
-    pub snapshot: Arc<Snapshot>,
-    /// Links (both directions each) that went up or down or changed their capacity since the subscriber's last change;
-    /// empty if only ports or switches without links have changed.
-    pub links: Vec<LinkId>,
 }
 
 /// Access to the newest topology. Cheap to clone.
@@ -43,16 +34,13 @@ struct Shared {
 
 #[derive(Default)]
 struct Slot {
-    news: Mutex<Option<BTreeSet<LinkId>>>,
+    has_news: Mutex<bool>,
     changed: Condvar,
 }
 
-/// A subscription to changes. Changes that the subscriber has not read are combined: each link occurs at most once, and
-/// nobody waits for a slow subscriber. Dropping the value ends the subscription.
-pub struct Subscription {
-    watch: Watch,
-    slot: Arc<Slot>,
-}
+/// A subscription to changes. Changes that the subscriber has not noticed count as one change, and nobody waits for a
+/// slow subscriber. Dropping the value ends the subscription.
+pub struct Subscription(Arc<Slot>);
 
 impl Watch {
     /// The newest state.
@@ -69,90 +57,57 @@ impl Watch {
         self.0.refused.store(refused, Ordering::Relaxed);
     }
 
-    /// Subscribes to changes; the first change is due at once, with every link.
+    /// Subscribes to changes; the present state counts as the first change.
     pub fn subscribe(&self) -> Subscription {
         let slot = Arc::new(Slot::default());
-        // The subscription is registered before the present state is read, so that no change is missed.
         lock(&self.0.subscribers).push(Arc::downgrade(&slot));
-        let links: Vec<LinkId> = self.current().network.links().map(|(id, _)| id).collect();
-        slot.notify(&links);
-        Subscription { watch: self.clone(), slot }
+        slot.notify();
+        Subscription(slot)
     }
 
-    pub(crate) fn publish(&self, snapshot: Snapshot, changed: &[LinkId]) {
+    pub(crate) fn publish(&self, snapshot: Snapshot) {
         *lock(&self.0.current) = Arc::new(snapshot);
         lock(&self.0.subscribers)
-            .retain(|slot| slot.upgrade().inspect(|slot| slot.notify(changed)).is_some());
+            .retain(|slot| slot.upgrade().inspect(|slot| slot.notify()).is_some());
     }
 }
 
 impl Subscription {
-    /// The next change; `None` if there is none in time.
-    pub fn wait(&self, within: Duration) -> Option<Change> {
-        let deadline = Instant::now() + within;
-        let mut news = lock(&self.slot.news);
-        loop {
-            if let Some(links) = news.take() {
-                drop(news);
-                return Some(Change {
-                    snapshot: self.watch.current(),
-                    links: links.into_iter().collect(),
-                });
-            }
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return None;
-            }
-            let waited = self.slot.changed.wait_timeout(news, left);
-            news = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
+    /// Waits for the next change; `false` if there is none in time.
+    pub fn wait(&self, within: Duration) -> bool {
+        let Subscription(slot) = self;
+        let waited =
+            slot.changed.wait_timeout_while(lock(&slot.has_news), within, |has_news| !*has_news);
+        std::mem::take(&mut *waited.unwrap_or_else(PoisonError::into_inner).0)
     }
 }
 
 impl Slot {
-    fn notify(&self, links: &[LinkId]) {
-        lock(&self.news).get_or_insert_default().extend(links);
+    fn notify(&self) {
+        *lock(&self.has_news) = true;
         self.changed.notify_one();
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fabric::{Bandwidth, Dpid, PortId};
 
     #[test]
-    fn unread_topology_changes_are_merged_for_a_subscriber() {
+    fn unnoticed_topology_changes_are_one_change_for_a_subscriber() {
         let watch = Watch::default();
-        let mut network = Network::default();
-        let port = |text: &str| text.parse::<PortId>().unwrap();
-        for dpid in [1, 2] {
-            network.add_switch(Dpid(dpid)).unwrap();
-            network.add_port(port(&format!("{dpid} port 1"))).unwrap();
-        }
-        let capacity = Bandwidth::from_megabits_per_second(1);
-        let (link, changed) =
-            network.connect(port("1 port 1"), port("2 port 1"), capacity, Duration::ZERO).unwrap();
         let subscription = watch.subscribe();
-        assert!(subscription.wait(Duration::ZERO).unwrap().links.is_empty());
+        assert!(subscription.wait(Duration::ZERO) && !subscription.wait(Duration::ZERO));
         for number in 1..=3 {
-            watch.publish(
-                Snapshot { number, network: network.clone(), ..Snapshot::default() },
-                &changed,
-            );
+            watch.publish(Snapshot { number, ..Snapshot::default() });
         }
-        let change = subscription.wait(Duration::ZERO).unwrap();
-        assert_eq!((change.snapshot.number, change.links), (3, vec![link, link.reverse()]));
-        assert!(subscription.wait(Duration::ZERO).is_none());
-        // A later subscriber first gets the current state.
+        assert!(subscription.wait(Duration::ZERO) && !subscription.wait(Duration::ZERO));
+        assert_eq!(watch.current().number, 3);
+        // A later subscriber first gets the present state.
         let late = watch.subscribe();
-        assert_eq!(late.wait(Duration::ZERO).unwrap().links.len(), 2);
+        assert!(late.wait(Duration::ZERO));
         drop(subscription);
-        watch.publish(Snapshot::default(), &[]);
+        watch.publish(Snapshot::default());
         assert_eq!(lock(&watch.0.subscribers).len(), 1);
     }
 }

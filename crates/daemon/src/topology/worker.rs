@@ -11,7 +11,7 @@ use hypervisor::policy::Ownership;
 use hypervisor::{FlowChange, Label, TenantIndex};
 
 use super::inbox::{Inbox, News, SwitchNews};
-use super::label_feed::{Counts, LabelFeed, LinkLabel};
+use super::label_feed::{LabelFeed, LinkLabel};
 use super::labeller::Labeller;
 use super::orders::Orders;
 use super::setup::Setup;
@@ -271,7 +271,6 @@ impl Worker {
         }
         let ((flows, lost_flows), (sent, replaced)) =
             (self.tracker.counts(), self.labeller.counts());
-        self.label_feed.set_counts(Counts { flows, lost_flows, sent, replaced });
         let metrics = &self.metrics.process.labels;
         metrics.flows.set(flows as u64);
         metrics.lost_flows.set(lost_flows as u64);
@@ -318,7 +317,7 @@ impl Worker {
             network: self.state.network().clone(),
             wires: self.state.wires().copied().collect(),
         };
-        self.watch.publish(snapshot, changed);
+        self.watch.publish(snapshot);
     }
 
     /// Logs the new state of a link, once for both directions.

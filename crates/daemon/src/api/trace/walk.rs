@@ -50,28 +50,13 @@ pub(super) enum Onward {
     Cut,
 }
 
-/// The reason why the packet cannot be followed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Lost {
-    /// The switch is not connected, or the tenant has no part of it.
-    Nowhere,
-    /// The port does not exist.
-    NoPort,
-    /// The port has no path.
-    NoPath,
-    /// A shard does not answer in time.
-    Silence,
-    /// Traces and lists have used their part of the time.
-    Busy,
-}
-
 impl Walk<'_> {
     /// Follows a packet. If `only` names a tenant, the trace ends where the packet does not belong to this tenant.
-    pub(super) fn from(&self, start: Start, only: Option<&str>) -> Result<Journey, Lost> {
+    pub(super) fn from(&self, start: Start, only: Option<&str>) -> Result<Journey, NotPassed> {
         let mut journey = Journey::default();
         // The known hops, by ingress and packet, and the queue of hops that are not visited yet.
         let mut known: BTreeMap<(u64, Packet), usize> = BTreeMap::new();
-        let mut due = VecDeque::from([self.visit(start)?]);
+        let mut due = VecDeque::from([self.reader.passage(&start, self.deadline)?]);
         while let Some(passed) = due.pop_front() {
             let here = journey.hops.len() + due.len() + 1;
             let at = (passed.dpid, passed.packet.clone());
@@ -108,30 +93,21 @@ impl Walk<'_> {
                     continue;
                 }
                 let Packet { in_port, frame } = packet;
-                match self.visit(Start::Switch { dpid: far.dpid.0, port: in_port, frame }) {
+                let start = Start::Switch { dpid: far.dpid.0, port: in_port, frame };
+                match self.reader.passage(&start, self.deadline) {
                     Ok(passed) => {
                         next += 1;
                         known.insert(place, next);
                         outputs.push(Onward::Hop(next));
                         due.push_back(passed);
                     }
-                    Err(lost @ (Lost::Silence | Lost::Busy)) => return Err(lost),
+                    Err(why @ NotPassed::NoAnswer(_)) => return Err(why),
                     Err(_) => outputs.push(Onward::Gone(far.dpid)),
                 }
             }
             journey.hops.push(Visited { passed, outputs });
         }
         Ok(journey)
-    }
-
-    fn visit(&self, start: Start) -> Result<Passed, Lost> {
-        self.reader.passage(&start, self.deadline).map_err(|why| match why {
-            NotPassed::Nowhere => Lost::Nowhere,
-            NotPassed::NoPort => Lost::NoPort,
-            NotPassed::NoPath => Lost::NoPath,
-            NotPassed::Silence => Lost::Silence,
-            NotPassed::Busy => Lost::Busy,
-        })
     }
 
     /// The port at the other end of the link behind a port.

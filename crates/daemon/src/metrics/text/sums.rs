@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use super::super::contacts::{ContactCounts, Lost};
 use super::super::kinds::{Direction, DropReason};
-use super::super::names;
 use super::super::series::{SwitchMetrics, TenantMetrics};
 use super::super::totals::Sums;
 use super::families::*;
@@ -69,8 +68,8 @@ impl Text<'_> {
             "Attempts to connect to a tenant's controllers that failed, and connections that ended, by reason.",
         );
         for (name, counts) in &tenants {
-            for why in Lost::ALL {
-                let labels = [("tenant", *name), ("reason", why.name())];
+            for (why, reason) in Lost::ALL {
+                let labels = [("tenant", *name), ("reason", reason)];
                 self.sample(LOST, &labels, counts.lost(why).get());
             }
         }
@@ -106,7 +105,7 @@ impl Text<'_> {
         self.family(MESSAGES, "counter", MESSAGES_HELP);
         for (name, of) in tenants {
             for (&(direction, message_type), &count) in &of.sums.messages {
-                let direction = Direction::ALL.get(direction).copied().map(names::direction);
+                let direction = Direction::ALL.get(direction).map(|(_, name)| *name);
                 let labels = [
                     ("tenant", name.as_str()),
                     ("direction", direction.unwrap_or_default()),
@@ -128,8 +127,8 @@ impl Text<'_> {
         }
         self.family(DROPPED, "counter", DROPPED_HELP);
         for (name, of) in tenants {
-            for (why, &count) in DropReason::ALL.into_iter().zip(&of.sums.dropped) {
-                self.sample(DROPPED, &[("tenant", name), ("reason", names::drop(why))], count);
+            for ((_, reason), &count) in DropReason::ALL.into_iter().zip(&of.sums.dropped) {
+                self.sample(DROPPED, &[("tenant", name), ("reason", reason)], count);
             }
         }
         self.family(QUEUE, "gauge", QUEUE_HELP);

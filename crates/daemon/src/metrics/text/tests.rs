@@ -27,7 +27,7 @@ fn sums_are_per_tenant_or_per_switch_and_keep_counters_of_ended_sessions() {
     blue.messages(Direction::FromController).count(20);
     red1.dropped(DropReason::QueueFull).add(3);
     red2.dropped(DropReason::QueueFull).add(4);
-    [&red1, &red2].iter().for_each(|red| red.refuse(1, 5));
+    [&red1, &red2].iter().for_each(|red| red.publish_refused(1, 5, 1));
     let mut lost = [0; 32];
     (lost[13], lost[16]) = (2, 1);
     red1.lose(0x01, &lost);
@@ -80,7 +80,9 @@ fn metric_sums_stay_small_when_the_product_detail_is_large() {
         .flat_map(|switch| (0..20).map(|number| switch.tenant(number as u16, &names[number])))
         .collect();
     for tenant in &tenants {
-        Direction::ALL.iter().for_each(|&it| (0..30).for_each(|t| tenant.messages(it).count(t)));
+        Direction::ALL
+            .iter()
+            .for_each(|&(it, _)| (0..30).for_each(|t| tenant.messages(it).count(t)));
         tenant.added_northbound.observe(1_000);
         tenant.added_southbound.observe(1_000);
     }
@@ -118,8 +120,8 @@ fn printed_metrics_have_the_values_of_the_registry() {
     red.messages(Direction::ToController).count(10);
     red.messages(Direction::FromController).count(29);
     red.dropped(DropReason::QueueFull).add(3);
-    red.refuse(1, 5);
-    red.refuse(0xffff, 9);
+    red.publish_refused(1, 5, 1);
+    red.publish_refused(0xffff, 9, 1);
     red.added_northbound.observe(1_500);
     red.added_northbound.observe(9_000_000_000);
     nasty.queue_southbound.set(7);
@@ -198,19 +200,19 @@ fn series_that_the_security_page_names_have_the_values_of_their_instruments() {
     red.examined.add(6);
     red.totals.contacts.dials.add(7);
     red.dropped(DropReason::QueueFull).add(8);
-    red.refuse(1, 5);
+    red.publish_refused(1, 5, 1);
     registry.process.store_failed.add(9);
     registry.process.store_unjournaled.add(10);
     registry.process.certificate_not_after.set(11);
     registry.process.descriptors.iter().zip([12, 13, 14]).for_each(|(of, value)| of.set(value));
     registry.set_store_full(Some("no room".to_owned()));
     let [api, lost, rejected] = [100, 200, 300];
-    for (count, why) in (api..).zip(ApiRefusal::ALL) {
+    for (count, (why, _)) in (api..).zip(ApiRefusal::ALL) {
         registry.process.api.refused(why).add(count);
     }
-    (lost..).zip(Lost::ALL).for_each(|(count, why)| red.totals.contacts.lost(why).add(count));
-    for kind in Kind::ALL {
-        for (count, why) in (rejected + 10 * kind as u64..).zip(Rejection::ALL) {
+    (lost..).zip(Lost::ALL).for_each(|(count, (why, _))| red.totals.contacts.lost(why).add(count));
+    for (kind, _) in Kind::ALL {
+        for (count, (why, _)) in (rejected + 10 * kind as u64..).zip(Rejection::ALL) {
             registry.process.rejected(kind, why).add(count);
         }
     }
