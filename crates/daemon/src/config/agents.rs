@@ -73,7 +73,6 @@ mod tests {
     use std::path::Path;
 
     use super::super::Config;
-    use super::*;
 
     const AGENTS: &str =
         "[agents]\nlisten = \"127.0.0.1:6641\"\nkey = \"edge.key\"\nservers = [\"a\", \"b\"]\n";
