@@ -35,7 +35,7 @@ use flowspace::{Field, Match};
 use hashbrown::HashSet;
 use openflow::v10::Wildcards;
 use openflow::v13::{self, Instruction, MatchBuf, PortNo};
-use openflow::{Encode, ErrorCode, List, error, v10};
+use openflow::{Encode, List, error, v10};
 
 /// An entry as its tenant wrote it.
 #[derive(Clone, Copy, Debug)]
@@ -194,7 +194,7 @@ fn slice_rules(
         if own.contested && !slice.ownership.wins_everywhere(cx.tenant, &region) {
             return Err(Reason::Contested.with(NOT_PERMITTED));
         }
-        rules.add(cx, entry, &region, |out| {
+        rules.add(cx, entry, &region, false, |out| {
             slice::list(cx, slice, Packets::Regions(&[region]), actions, out)
         })?;
     }
@@ -295,7 +295,7 @@ fn network_rule(
     let program = Program::new(instructions);
     let whole = program.as_list(is_empty);
     let lists: Vec<List<'_, v13::Action<'_>>> = match &whole {
-        Some(whole) => Vec::from([parsed(cx, whole)?]),
+        Some(whole) => Vec::from([cx.target.wire.list(whole)?]),
         None => applied(instructions).collect(),
     };
     let leaves_set = whole.is_none() && program.written.is_some();
@@ -313,8 +313,8 @@ fn network_rule(
         let mut actions = Vec::new();
         ListWriter::new(cx, network, class.clone(), &mut actions)
             .delivering_later(is_delivered_later)
-            .actions(Actions::V13(parsed(cx, list)?))?;
-        Instruction::ApplyActions(parsed(cx, &actions)?).write(out);
+            .actions(Actions::V13(cx.target.wire.list(list)?))?;
+        Instruction::ApplyActions(cx.target.wire.list(&actions)?).write(out);
         Ok(())
     };
     let mut out = Vec::with_capacity(ROOM);
@@ -331,9 +331,7 @@ fn network_rule(
         }
     }
     let actions = match later {
-        Some(later) => {
-            later.appended_to(List::parse(&out).map_err(|error| cx.target.wire.unreadable(error))?)
-        }
+        Some(later) => later.appended_to(cx.target.wire.list(&out)?),
         None => out,
     };
     let match_wire = written(&network_match(cx, match_, ingress)?, Vec::with_capacity(ROOM));
@@ -397,7 +395,7 @@ fn merged_set(
         None => {}
     }
     if !actions.is_empty() {
-        Instruction::WriteActions(parsed(cx, &actions)?).write(out);
+        Instruction::WriteActions(cx.target.wire.list(&actions)?).write(out);
     }
     Ok(())
 }
@@ -422,16 +420,22 @@ fn network_rules_by_port(
             let write = |class: &PacketClass, out: &mut Vec<u8>| {
                 ListWriter::new(cx, network, class.clone(), out).actions(actions)
             };
+            let mut add = |region: &Match, actions: &[u8]| {
+                rules.add(cx, entry, region, !network.admits(port), |out| {
+                    out.extend_from_slice(actions);
+                    Ok(())
+                })
+            };
             let mut out = Vec::new();
             match write(&class, &mut out) {
-                Ok(()) => rules.add_at(cx, network, entry, port, &region, &out)?,
+                Ok(()) => add(&region, &out)?,
                 Err(Stop::ByVlan) => {
                     // Tagged frames do not pass, so they do not match the rule. A refusal for untagged frames is still
                     // a refusal.
                     out.clear();
                     write(&class.untagged(), &mut out).map_err(Stop::refusal)?;
                     if let Some(part) = untagged(&region) {
-                        rules.add_at(cx, network, entry, port, &part, &out)?;
+                        add(&part, &out)?;
                     }
                 }
                 Err(stop) => return Err(stop.refusal()),
@@ -480,59 +484,27 @@ struct Rules {
 }
 
 impl Rules {
-    /// Adds the rule for a region of a slice, unless a rule with the same match exists.
+    /// Adds the rule for a region, unless a rule with the same match exists. `is_closed`: the packets enter by a port
+    /// that lets no packets in. There a dropping rule has the highest priority, above the tenant's rules, so the region
+    /// gets no rule of this priority.
     fn add(
         &mut self,
         cx: &Context<'_>,
         entry: &EntrySpec<'_>,
         region: &Match,
+        is_closed: bool,
         actions: impl FnOnce(&mut Vec<u8>) -> Result<(), Refused>,
     ) -> Result<(), Refused> {
-        let (match_, match_wire) = match_v10(region)?;
-        if self.has(&match_wire) {
+        let match_ = region.to_v10().map_err(|_| error::v10::FLOW_MOD_FAILED_EPERM)?;
+        let mut match_wire = Vec::with_capacity(v10::Match::LEN);
+        match_.write(&mut match_wire);
+        let priority = priority_v10(&match_, entry.priority);
+        if is_closed && priority == u16::MAX || self.has(&match_wire) {
             return Ok(());
         }
         let mut out = Vec::new();
         actions(&mut out)?;
-        self.push(cx, match_wire, priority_v10(&match_, entry.priority), &out)
-    }
-
-    /// Adds the rule for packets of an ingress port of a network, unless a rule with the same match exists.
-    fn add_at(
-        &mut self,
-        cx: &Context<'_>,
-        network: &Network,
-        entry: &EntrySpec<'_>,
-        port: u32,
-        region: &Match,
-        actions: &[u8],
-    ) -> Result<(), Refused> {
-        let (match_, match_wire) = match_v10(region)?;
-        let priority = priority_v10(&match_, entry.priority);
-        // If a port lets no packets in, a dropping rule has the highest priority, above the tenant's rules. This rule
-        // would have the same priority as the dropping rule.
-        let is_hidden = !network.admits(port) && priority == u16::MAX;
-        if is_hidden || self.has(&match_wire) {
-            return Ok(());
-        }
-        self.push(cx, match_wire, priority, actions)
-    }
-
-    fn has(&self, match_wire: &[u8]) -> bool {
-        match self.rules.len() <= FEW {
-            true => self.rules.iter().any(|rule| *rule.match_wire == *match_wire),
-            false => self.matches.contains(match_wire),
-        }
-    }
-
-    fn push(
-        &mut self,
-        cx: &Context<'_>,
-        match_wire: Arc<[u8]>,
-        priority: u16,
-        actions: &[u8],
-    ) -> Result<(), Refused> {
-        let rule = Rule { match_wire, priority, actions: actions.into() };
+        let rule = Rule { match_wire: match_wire.into(), priority, actions: out.into() };
         self.budget.add(&rule, cx.target.wire)?;
         if self.rules.is_empty() {
             // Most entries have one rule.
@@ -550,13 +522,13 @@ impl Rules {
         }
         Ok(())
     }
-}
 
-fn match_v10(region: &Match) -> Result<(v10::Match, Arc<[u8]>), Refused> {
-    let match_ = region.to_v10().map_err(|_| error::v10::FLOW_MOD_FAILED_EPERM)?;
-    let mut wire = Vec::with_capacity(v10::Match::LEN);
-    match_.write(&mut wire);
-    Ok((match_, wire.into()))
+    fn has(&self, match_wire: &[u8]) -> bool {
+        match self.rules.len() <= FEW {
+            true => self.rules.iter().any(|rule| *rule.match_wire == *match_wire),
+            false => self.matches.contains(match_wire),
+        }
+    }
 }
 
 // ---- Both
@@ -608,8 +580,7 @@ fn instructions<'a>(
     cx: &Context<'_>,
     entry: &EntrySpec<'a>,
 ) -> Result<List<'a, Instruction<'a>>, Refused> {
-    let parsed = List::parse(entry.actions);
-    let instructions = parsed.map_err(|error| cx.target.wire.unreadable(error))?;
+    let instructions = cx.target.wire.list(entry.actions)?;
     check_groups(instructions)?;
     check_recirculation(cx, entry.table, instructions)?;
     Ok(instructions)
@@ -672,11 +643,6 @@ fn applied<'a>(
         Instruction::ApplyActions(list) => Some(list),
         _ => None,
     })
-}
-
-/// The actions of a list that the compiler has written.
-fn parsed<'a>(cx: &Context<'_>, actions: &'a [u8]) -> Result<List<'a, v13::Action<'a>>, ErrorCode> {
-    List::parse(actions).map_err(|error| cx.target.wire.unreadable(error))
 }
 
 /// Room for most matches, and for the instructions of most entries.

@@ -179,7 +179,7 @@ fn write_buckets(
             }
             Space::Slice(slice) => slice::bucket(cx, slice, number, list, &mut actions)?,
         }
-        let actions = List::parse(&actions).map_err(|error| cx.target.wire.unreadable(error))?;
+        let actions = cx.target.wire.list(&actions)?;
         out.push(Bucket { watch_port, watch_group, actions, ..bucket });
     }
     Ok(out)
@@ -248,8 +248,7 @@ fn send_by_bucket(
         Err(Stop::Refused(refused)) if refused.reason() == Reason::TagOnLink => return Ok(()),
         done => done.map_err(Stop::refusal)?,
     }
-    let leaving = List::<v13::Action<'_>>::parse(&leaving);
-    for action in leaving.map_err(|error| cx.target.wire.unreadable(error))? {
+    for action in cx.target.wire.list::<v13::Action<'_>>(&leaving)? {
         action.write(out);
         if matches!(action, v13::Action::Output { .. }) {
             // The bucket works on a copy of the packet, so the label need not be removed again.

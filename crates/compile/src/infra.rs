@@ -81,7 +81,10 @@ impl Infra<'_> {
 
     fn rules_v10(&self) -> Vec<InfraRule> {
         let Some(map) = self.map else { return Vec::new() };
-        let passing = map.transit.iter().filter_map(|it| passing_v10(it).ok());
+        // 1.0 cannot name each port.
+        let passing = map.transit.iter().filter_map(|it| {
+            Some(rule(at_hop(&it.from), ABOVE_TENANTS, passing(Wire::V10, it).ok()?))
+        });
         let networks = self.tenants.iter().filter_map(|tenant| tenant.network);
         let closed = networks
             .flat_map(|network| network.ingress_ports().flat_map(|port| closed(network, port)));
@@ -144,7 +147,9 @@ impl Infra<'_> {
             }
         }
         for transit in &map.transit {
-            rules.push(passing_v13(transit));
+            // 1.3 can name each port.
+            let actions = passing(Wire::V13, transit).unwrap_or_default();
+            rules.push(rule(at_hop(&transit.from), LABELLED, applied(&actions)));
         }
         let strays = self.labels.map(reserved).unwrap_or_default();
         rules.extend(strays.into_iter().map(|match_| rule(match_, STRAY, Vec::new())));
@@ -248,17 +253,7 @@ fn entering(id: TenantId, number: u32, actions: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The rule for transit packets on 1.0. The error is for a port that 1.0 cannot name.
-fn passing_v10(transit: &Transit) -> Result<InfraRule, ErrorCode> {
-    Ok(rule(at_hop(&transit.from), ABOVE_TENANTS, passing(Wire::V10, transit)?))
-}
-
-fn passing_v13(transit: &Transit) -> InfraRule {
-    // 1.3 can name each port.
-    let actions = passing(Wire::V13, transit).unwrap_or_default();
-    rule(at_hop(&transit.from), LABELLED, applied(&actions))
-}
-
+/// The actions for transit packets. The error is for a port that 1.0 cannot name.
 fn passing(wire: Wire, transit: &Transit) -> Result<Vec<u8>, ErrorCode> {
     let mut actions = Vec::new();
     let port = match transit.to {

@@ -117,7 +117,7 @@ impl<'c, 'a, 'o> ListWriter<'c, 'a, 'o> {
                     self.carry(None);
                 }
                 self.class.follow(action);
-                action.append(self.out);
+                action.write(self.out);
             }
         }
         check_length(self.out)?;

@@ -243,10 +243,7 @@ impl Network {
     pub fn hairpins(&self, number: u32) -> impl Iterator<Item = IngressPort> + '_ {
         let at = self.physical(number).filter(|at| self.hairpins.contains(at));
         let beside = at.into_iter().flat_map(|at| self.ingress_ports().map(move |port| (port, at)));
-        let comes = |port, at| {
-            self.ports.get(&port).is_some_and(|it| receives_at(it).any(|other| other == at))
-        };
-        let beside = beside.filter(move |&(port, at)| comes(port, at));
+        let beside = beside.filter(|&(port, at)| self.receives(port, at));
         beside.map(|(port, at)| IngressPort { port, at })
     }
 
@@ -344,11 +341,9 @@ impl Network {
     /// Whether the output has to be IN_PORT to send by this physical port.
     #[inline]
     pub fn is_back(&self, port: u32, ingress: Ingress) -> Written<bool> {
-        let comes =
-            |number| self.ports.get(&number).is_some_and(|it| receives_at(it).any(|at| at == port));
         match ingress {
             Ingress::Any if self.hairpins.contains(&port) => Err(Stop::ByIngress),
-            Ingress::Port(number) if comes(number) => Err(Stop::ByIngress),
+            Ingress::Port(number) if self.receives(number, port) => Err(Stop::ByIngress),
             Ingress::Any | Ingress::Port(_) | Ingress::Controller => Ok(false),
             Ingress::At(IngressPort { at, .. }) => Ok(at == port),
         }
@@ -411,6 +406,12 @@ impl Network {
             }
             _ => None,
         }
+    }
+
+    /// Whether packets enter a virtual port at this physical port.
+    #[inline]
+    fn receives(&self, number: u32, at: u32) -> bool {
+        self.ports.get(&number).is_some_and(|port| receives_at(port).any(|other| other == at))
     }
 
     #[inline]

@@ -318,9 +318,7 @@ impl Ownership {
             _ => false,
         }
     }
-}
 
-impl Ownership {
     /// Whether a whole frame is the tenant's, for each number of VLAN tags that the switch may parse.
     pub fn owns_frame(
         &self,

@@ -8,6 +8,7 @@ use crate::network::{Ingress, IngressPort, Network, Stop, number_of};
 use crate::refusal::{Reason, Refused};
 use crate::wire::{Action, Actions, Verb};
 use alloc::vec::Vec;
+use fabric::MacAddress;
 use fabric::embedding::PortKind;
 use flowspace::{Field, Key};
 use openflow::error::v13 as code;
@@ -105,7 +106,7 @@ fn label_to_enter(network: &Network, number: u32, source: u128) -> Result<Option
     let no_entrance = Reason::NoEntrance.of(number, code::BAD_ACTION_BAD_OUT_PORT);
     match &port.kind {
         PortKind::Edge { hosts, .. } => {
-            let is_known = hosts.is_empty() || hosts.iter().any(|host| number_of(*host) == source);
+            let is_known = may_come_from(source, hosts);
             is_known.then_some(None).ok_or(Reason::ForeignSource.with(code::BAD_ACTION_EPERM))
         }
         PortKind::Link { .. } => {
@@ -114,6 +115,11 @@ fn label_to_enter(network: &Network, number: u32, source: u128) -> Result<Option
         }
         PortKind::Remote { .. } => Err(no_entrance),
     }
+}
+
+/// Whether packets with this source address enter by an edge port with these hosts; a whole edge port has no hosts.
+fn may_come_from(source: u128, hosts: &[MacAddress]) -> bool {
+    hosts.is_empty() || hosts.iter().any(|host| number_of(*host) == source)
 }
 
 /// 1.0: the list is written for the ingress port, because only the packet's headers identify the ingress port.
@@ -184,11 +190,7 @@ fn class_buffered(network: &Network, key: &Key) -> PacketClass {
 fn label_to_look_like(network: &Network, class: &PacketClass, key: &Key) -> Option<Option<u16>> {
     let Ingress::At(IngressPort { port, at }) = class.ingress else { return None };
     match &network.ports().get(&port)?.kind {
-        PortKind::Edge { hosts, .. } => {
-            let source = key.get(Field::DlSrc);
-            let is_known = |host| number_of(host) == source;
-            (hosts.is_empty() || hosts.iter().copied().any(is_known)).then_some(None)
-        }
+        PortKind::Edge { hosts, .. } => may_come_from(key.get(Field::DlSrc), hosts).then_some(None),
         PortKind::Link { .. } => {
             let label = network.label_received(port, at)?;
             (class.vlan() == Vlan::Untagged).then_some(Some(label.get()))

@@ -16,9 +16,9 @@ use crate::wire::{Action, Actions, Verb};
 use alloc::vec::Vec;
 use core::cell::OnceCell;
 use flowspace::{Field, Key, Match};
-use openflow::List;
 use openflow::error::v13 as code;
 use openflow::v13::{self, PortNo};
+use openflow::{Encode, List};
 
 /// The packets of a list.
 #[derive(Clone, Copy)]
@@ -163,23 +163,19 @@ pub fn probe(
     actions: Actions<'_>,
     out: &mut Vec<u8>,
 ) -> Result<(), Refused> {
-    let mut write = |action: &dyn Fn(&mut Vec<u8>), verb| match verb {
+    let mut write = |action: &dyn Encode, verb| match verb {
         Verb::Output { port, .. }
             if port.is_physical() && slice.ownership.may_output(cx.tenant, port.0) =>
         {
-            action(out);
+            action.write(out);
             Ok(())
         }
         Verb::Output { port, .. } => Err(not_own(port)),
         _ => Err(Reason::ProbeChanged.with(code::BAD_ACTION_EPERM)),
     };
     match actions {
-        Actions::V10(list) => {
-            list.iter().try_for_each(|it| write(&|out| it.append(out), it.verb()))
-        }
-        Actions::V13(list) => {
-            list.iter().try_for_each(|it| write(&|out| it.append(out), it.verb()))
-        }
+        Actions::V10(list) => list.iter().try_for_each(|it| write(&it, it.verb())),
+        Actions::V13(list) => list.iter().try_for_each(|it| write(&it, it.verb())),
     }
 }
 
@@ -215,7 +211,7 @@ impl<'c, 'a> Lister<'c, 'a> {
             Verb::Stay => {
                 self.cx.check(action)?;
                 self.follow(action);
-                action.append(out);
+                action.write(out);
                 Ok(())
             }
             verb => {
@@ -285,7 +281,7 @@ impl<'c, 'a> Lister<'c, 'a> {
                 if !cx.queues.contains(&queue) {
                     return Err(code::BAD_ACTION_BAD_QUEUE.into());
                 }
-                action.append(out);
+                action.write(out);
                 return Ok(());
             }
             Verb::Group(group) => {
@@ -324,17 +320,17 @@ impl<'c, 'a> Lister<'c, 'a> {
                 if self.images.is_some() && in_port.is_none() {
                     return Err(Reason::ChangedFromNowhere.with(code::BAD_ACTION_EPERM));
                 }
-                action.append(out);
+                action.write(out);
             }
             PortNo::CONTROLLER => {
                 let dl_type = self.dl_type.get_or_init(|| self.packets.dl_type(cx, self.slice));
                 let max_len = packet_in_len::length(max_len, *dl_type);
                 cx.target.wire.output(port, max_len, out)?;
             }
-            PortNo::FLOOD | PortNo::ALL | PortNo::IN_PORT => action.append(out),
+            PortNo::FLOOD | PortNo::ALL | PortNo::IN_PORT => action.write(out),
             // NORMAL would use the switch's own forwarding, which does not separate tenants.
             PortNo::NORMAL | PortNo::ANY => return Err(not_own(port)),
-            port if ownership.may_output(tenant, port.0) => action.append(out),
+            port if ownership.may_output(tenant, port.0) => action.write(out),
             _ => return Err(not_own(port)),
         }
         Ok(())

@@ -9,7 +9,7 @@ use flowspace::frame::is_vlan;
 use flowspace::{Field, Match, port_from_v10, port_to_v10};
 use openflow::error::v13 as code;
 use openflow::v13::{Oxm, OxmField, PortNo};
-use openflow::{DecodeError, ErrorCode, List, Version, v10, v13};
+use openflow::{Decode, Encode, ErrorCode, List, Version, v10, v13};
 
 /// The version of OpenFlow that the switch and its tenants' controllers speak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub enum Actions<'a> {
 
 /// The questions of the compiler about an action of either version. The compiler writes actions that it does not change
 /// byte by byte.
-pub trait Action: Copy {
+pub trait Action: Encode + Copy {
     /// Whether and how the action sends a packet out.
     fn verb(&self) -> Verb;
 
@@ -57,9 +57,6 @@ pub trait Action: Copy {
     /// the ports by which packets may leave. The errors have the same numbers in both versions.
     fn check(&self, in_network: bool, experimenters: &[u32], queues: &[u32])
     -> Result<(), Refused>;
-
-    /// Appends the action.
-    fn append(&self, out: &mut Vec<u8>);
 }
 
 /// The kind of an action: whether and how the action sends a packet out.
@@ -115,18 +112,18 @@ impl Wire {
     #[inline]
     pub fn actions(self, bytes: &[u8]) -> Result<Actions<'_>, ErrorCode> {
         match self {
-            Wire::V10 => List::parse(bytes).map(Actions::V10),
-            Wire::V13 => List::parse(bytes).map(Actions::V13),
+            Wire::V10 => self.list(bytes).map(Actions::V10),
+            Wire::V13 => self.list(bytes).map(Actions::V13),
         }
-        .map_err(|error| self.unreadable(error))
     }
 
-    /// The error for bytes that cannot be decoded.
-    pub fn unreadable(self, error: DecodeError) -> ErrorCode {
-        match self {
+    /// A tenant's list, or a list that the compiler has written.
+    #[inline]
+    pub fn list<'a, T: Decode<'a>>(self, bytes: &'a [u8]) -> Result<List<'a, T>, ErrorCode> {
+        List::parse(bytes).map_err(|error| match self {
             Wire::V10 => error.openflow_error(Version::V1_0),
             Wire::V13 => error.openflow_error(Version::V1_3),
-        }
+        })
     }
 
     /// Appends an OUTPUT. The error is for a port that 1.0 cannot name.
@@ -267,11 +264,6 @@ impl Action for v10::Action<'_> {
             _ => Ok(()),
         }
     }
-
-    #[inline]
-    fn append(&self, out: &mut Vec<u8>) {
-        self.write(out);
-    }
 }
 
 impl Action for v13::Action<'_> {
@@ -335,12 +327,47 @@ impl Action for v13::Action<'_> {
         experimenters: &[u32],
         queues: &[u32],
     ) -> Result<(), Refused> {
-        check_v13(self, in_network, experimenters, queues)
-    }
-
-    #[inline]
-    fn append(&self, out: &mut Vec<u8>) {
-        self.write(out);
+        use v13::Action;
+        let not_pushed =
+            |type_: u16| Err(Reason::PushType.of(u32::from(type_), code::BAD_ACTION_BAD_ARGUMENT));
+        match *self {
+            Action::SetQueue(queue) if !queues.contains(&queue) => {
+                Err(code::BAD_ACTION_BAD_QUEUE.into())
+            }
+            Action::Experimenter { experimenter, .. } if !experimenters.contains(&experimenter) => {
+                Err(code::BAD_ACTION_BAD_EXPERIMENTER.into())
+            }
+            Action::Unknown { .. } => Err(code::BAD_ACTION_BAD_TYPE.into()),
+            // With other Ethernet types no switch would recognize the tag or shim.
+            Action::PushVlan(type_) if !is_vlan(type_) => not_pushed(type_),
+            Action::PushMpls(type_)
+                if !matches!(type_, ethertype::MPLS | ethertype::MPLS_MULTICAST) =>
+            {
+                not_pushed(type_)
+            }
+            Action::PushPbb(type_) if type_ != ethertype::PBB => not_pushed(type_),
+            // The addresses and tags behind the shim would not identify the tenant and the destination of a network's
+            // packets.
+            Action::PopMpls(type_) if in_network && is_vlan(type_) => {
+                Err(Reason::VlanUnderMpls.with(code::BAD_ACTION_BAD_ARGUMENT))
+            }
+            Action::PushPbb(_) | Action::PopPbb if in_network => {
+                Err(Reason::PbbInNetwork.with(code::BAD_ACTION_BAD_TYPE))
+            }
+            // A tenant may not set the ingress and the owner of a packet.
+            Action::SetField(oxm)
+                if matches!(
+                    oxm.basic(),
+                    None | Some(OxmField::IN_PORT | OxmField::IN_PHY_PORT | OxmField::METADATA)
+                ) =>
+            {
+                Err(code::BAD_ACTION_BAD_SET_TYPE.into())
+            }
+            Action::SetField(oxm) if oxm.has_mask() => {
+                Err(code::BAD_ACTION_BAD_SET_ARGUMENT.into())
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -350,53 +377,6 @@ fn written(action: &v13::Action<'_>, field: OxmField) -> Option<u128> {
     match action {
         v13::Action::SetField(oxm) if oxm.basic() == Some(field) => oxm.number(),
         _ => None,
-    }
-}
-
-fn check_v13(
-    action: &v13::Action<'_>,
-    in_network: bool,
-    experimenters: &[u32],
-    queues: &[u32],
-) -> Result<(), Refused> {
-    use v13::Action;
-    let not_pushed =
-        |type_: u16| Err(Reason::PushType.of(u32::from(type_), code::BAD_ACTION_BAD_ARGUMENT));
-    match action {
-        Action::SetQueue(queue) if !queues.contains(queue) => {
-            Err(code::BAD_ACTION_BAD_QUEUE.into())
-        }
-        Action::Experimenter { experimenter, .. } if !experimenters.contains(experimenter) => {
-            Err(code::BAD_ACTION_BAD_EXPERIMENTER.into())
-        }
-        Action::Unknown { .. } => Err(code::BAD_ACTION_BAD_TYPE.into()),
-        // With other Ethernet types no switch would recognize the tag or shim.
-        Action::PushVlan(type_) if !is_vlan(*type_) => not_pushed(*type_),
-        Action::PushMpls(type_)
-            if !matches!(*type_, ethertype::MPLS | ethertype::MPLS_MULTICAST) =>
-        {
-            not_pushed(*type_)
-        }
-        Action::PushPbb(type_) if *type_ != ethertype::PBB => not_pushed(*type_),
-        // The addresses and tags behind the shim would not identify the tenant and the destination of a network's
-        // packets.
-        Action::PopMpls(type_) if in_network && is_vlan(*type_) => {
-            Err(Reason::VlanUnderMpls.with(code::BAD_ACTION_BAD_ARGUMENT))
-        }
-        Action::PushPbb(_) | Action::PopPbb if in_network => {
-            Err(Reason::PbbInNetwork.with(code::BAD_ACTION_BAD_TYPE))
-        }
-        // A tenant may not set the ingress and the owner of a packet.
-        Action::SetField(oxm)
-            if matches!(
-                oxm.basic(),
-                None | Some(OxmField::IN_PORT | OxmField::IN_PHY_PORT | OxmField::METADATA)
-            ) =>
-        {
-            Err(code::BAD_ACTION_BAD_SET_TYPE.into())
-        }
-        Action::SetField(oxm) if oxm.has_mask() => Err(code::BAD_ACTION_BAD_SET_ARGUMENT.into()),
-        _ => Ok(()),
     }
 }
 

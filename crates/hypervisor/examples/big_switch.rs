@@ -13,8 +13,7 @@
 #[path = "../tests/behaviour/support/mod.rs"]
 mod support;
 
-use std::time::Instant;
-use support::{WarmBig, median, nth_add, request, seconds};
+use support::{WarmBig, median, nanoseconds, nth_add, request, seconds};
 
 const ROUNDS: usize = 15;
 const REPEATS: u32 = 40_000;
@@ -40,10 +39,10 @@ fn main() {
         let mut times: [[Vec<f64>; 4]; 2] = Default::default();
         for _ in 0..ROUNDS {
             let [of_big, of_ordinary] = &mut times;
-            of_big[0].push(nanoseconds(|| big.up(&packet_in)));
-            of_ordinary[0].push(nanoseconds(|| ordinary.up(&packet_in)));
-            of_big[1].push(nanoseconds(|| big.down(&packet_out)));
-            of_ordinary[1].push(nanoseconds(|| ordinary.down(0, &packet_out)));
+            of_big[0].push(repeated(|| big.up(&packet_in)));
+            of_ordinary[0].push(repeated(|| ordinary.up(&packet_in)));
+            of_big[1].push(repeated(|| big.down(&packet_out)));
+            of_ordinary[1].push(repeated(|| ordinary.down(0, &packet_out)));
             let south = big.south();
             let all = seconds(|| {
                 adds.iter().for_each(|add| big.down(add));
@@ -62,17 +61,15 @@ fn main() {
             big.finish();
             ordinary.all_of(0, &delete);
         }
-        let name = if version == support::Version::V1_0 { "1.0" } else { "1.3" };
         for (kind, times) in ["big", "ordinary"].iter().zip(&mut times) {
             let [up, down, add, messages] = times.each_mut().map(|times| median(times));
-            println!("{name:<8} {kind:<9} {up:>14.0} {down:>15.0} {add:>8.2} {messages:>12.1}");
+            let version = version.to_string();
+            println!("{version:<8} {kind:<9} {up:>14.0} {down:>15.0} {add:>8.2} {messages:>12.1}");
         }
     }
 }
 
 /// Per message.
-fn nanoseconds(mut message: impl FnMut()) -> f64 {
-    let began = Instant::now();
-    (0..REPEATS).for_each(|_| message());
-    began.elapsed().as_nanos() as f64 / f64::from(REPEATS)
+fn repeated(mut message: impl FnMut()) -> f64 {
+    nanoseconds(REPEATS, || (0..REPEATS).for_each(|_| message()))
 }

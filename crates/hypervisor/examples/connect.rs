@@ -18,12 +18,14 @@ mod support;
 use emulate::Config;
 use fabric::embedding::{Exit, Hop, Member, PortKind, SwitchMap, Tag, Transit, VirtualPort};
 use fabric::{Dpid, MacAddress, PortNumber};
-use hypervisor::{Instant, LldpKey, Policy, Settings, StoreKey, StoreOp, Switch};
-use openflow::{Hello, Version, VersionSet, frame};
+use hypervisor::{Instant, Policy, Settings, StoreKey, Switch};
+use openflow::{Version, VersionSet};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
-use support::{median, nth_add, policy, request, virtual_port};
+use support::{
+    core_of, drain, frames, keep, median, nth_add, policy, request, shake_hands, virtual_port,
+};
 
 const ROUNDS: usize = 5;
 const PORTS: u32 = 30;
@@ -70,6 +72,7 @@ fn main() {
             }
             for (act, (mut times, call)) in rows {
                 let longest = median(&mut times) * 1e6;
+                let version = version.to_string();
                 println!("{version:<8} {what:<22} {act:<6} {longest:>15.0} {call}");
             }
         }
@@ -145,28 +148,12 @@ fn emulated(version: Version) -> emulate::Switch {
     })
 }
 
-fn begin(
-    emulated: &mut emulate::Switch,
-    version: Version,
-    policy: &Arc<Policy>,
-    settings: Settings,
-    restored: Vec<(StoreKey, Vec<u8>)>,
-) -> Switch {
-    let (mut out, mut hello) = (Vec::new(), Vec::new());
-    emulated.connect(&mut out);
-    Hello::write_message(VersionSet::only(version), 1, &mut hello).unwrap();
-    emulated.handle_message(0, &hello, &mut out);
-    out.clear();
-    emulated.handle_message(0, &request(version, 2, "features"), &mut out);
-    let key = LldpKey([1; 16]);
-    Switch::new(&out, policy.clone(), settings, key, restored, false, Instant(0)).unwrap()
-}
-
 impl Line {
     fn new(version: Version, policy: Policy) -> Line {
         let (policy, settings) = (Arc::new(policy), Settings::default());
         let mut emulated = emulated(version);
-        let core = begin(&mut emulated, version, &policy, settings, Vec::new());
+        let features = shake_hands(&mut emulated, version);
+        let core = core_of(&features, &policy, settings, &BTreeMap::new(), 0);
         let longest = (Duration::ZERO, "");
         let (store, now, all) = (BTreeMap::new(), 1_000, Vec::new());
         let mut line = Line { version, core, emulated, store, settings, policy, now, longest, all };
@@ -176,8 +163,8 @@ impl Line {
     }
 
     fn connect(&mut self) {
-        let restored = self.store.iter().map(|(key, bytes)| (*key, bytes.clone())).collect();
-        self.core = begin(&mut self.emulated, self.version, &self.policy, self.settings, restored);
+        let features = shake_hands(&mut self.emulated, self.version);
+        self.core = core_of(&features, &self.policy, self.settings, &self.store, 0);
         self.forget();
         self.carry();
         assert!(self.core.is_ready());
@@ -239,34 +226,21 @@ impl Line {
         let mut moved = self.timed("turn", Switch::next_turn);
         if let Some((number, operations)) = self.timed("store", |core, _| core.poll_store()) {
             moved = true;
-            for operation in operations {
-                match operation {
-                    StoreOp::Put(key, bytes) => drop(self.store.insert(key, bytes)),
-                    StoreOp::Delete(key) => drop(self.store.remove(&key)),
-                }
-            }
+            keep(&mut self.store, operations);
             self.timed("stored", |core, now| core.handle_stored(number, now));
         }
         while let Some(index) = self.core.poll_controller() {
-            let outbox = self.core.controller_outbox(index).unwrap();
-            let length = outbox.len();
-            outbox.consume(length);
+            drain(self.core.controller_outbox(index).unwrap());
             self.core.written(index, false);
         }
         while self.core.poll_resumed().is_some() {}
         while self.core.poll_event().is_some() {}
-        let sent = self.core.switch_outbox().as_slice().to_vec();
-        self.core.switch_outbox().consume(sent.len());
-        let (mut out, mut rest) = (Vec::new(), sent.as_slice());
-        while let Some(length) = frame::next(rest).unwrap() {
-            self.emulated.handle_message(self.now, &rest[..length], &mut out);
-            rest = &rest[length..];
+        let (sent, mut out) = (drain(self.core.switch_outbox()), Vec::new());
+        for message in frames(&sent) {
+            self.emulated.handle_message(self.now, &message, &mut out);
         }
-        let mut rest = out.as_slice();
-        while let Some(length) = frame::next(rest).unwrap() {
-            let message = &rest[..length];
-            self.timed("message", |core, now| core.handle_switch_message(message, now));
-            rest = &rest[length..];
+        for message in frames(&out) {
+            self.timed("message", |core, now| core.handle_switch_message(&message, now));
         }
         if self.core.poll_timeout().is_some_and(|at| at.0 <= self.now) {
             self.timed("timeout", Switch::handle_timeout);

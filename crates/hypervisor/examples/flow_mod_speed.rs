@@ -15,7 +15,7 @@
 mod support;
 
 use std::time::Duration;
-use support::{Mode, WarmCore, median, nth_add, request, seconds};
+use support::{Mode, WarmCore, median, nth_add, request, row, seconds};
 
 const ENTRIES: u32 = 10_000;
 const ROUNDS: usize = 7;
@@ -44,10 +44,9 @@ fn main() {
                 core.rest();
                 calls.push(core.longest.unwrap_or_default().as_secs_f64() * 1e6);
             }
-            let mode = if mode == Mode::Slices { "slices" } else { "networks" };
-            let name = if version == support::Version::V1_0 { "1.0" } else { "1.3" };
             println!(
-                "{name:<8} {mode:<9} {:>8.2} {:>10.1} {:>10.1} {:>16.0}",
+                "{} {:>8.2} {:>10.1} {:>10.1} {:>16.0}",
+                row(version, mode),
                 median(&mut adds),
                 median(&mut modifies),
                 median(&mut deletes),

@@ -11,12 +11,12 @@
 #[path = "../tests/behaviour/support/mod.rs"]
 mod support;
 
-use std::time::Instant;
-use support::{Mode, WarmCore, median};
+use support::{Mode, WarmCore, median, nanoseconds, row};
 
 const TENANTS: u16 = 20;
 const ROUNDS: usize = 15;
 const REPEATS: u32 = 2_000;
+const COUNT: u32 = REPEATS * TENANTS as u32;
 
 fn main() {
     println!("{:<8} {:<9} {:>14} {:>15}", "version", "mode", "PACKET_IN ns", "PACKET_OUT ns");
@@ -28,29 +28,23 @@ fn main() {
         for _ in 0..ROUNDS {
             for (at, core) in cores.iter_mut().enumerate() {
                 core.round(&messages[at]);
-                times[at].0.push(nanoseconds(|| {
-                    messages[at].iter().for_each(|(packet_in, _)| core.up(packet_in));
+                times[at].0.push(nanoseconds(COUNT, || {
+                    for (packet_in, _) in (0..REPEATS).flat_map(|_| &messages[at]) {
+                        core.up(packet_in);
+                    }
                 }));
-                times[at].1.push(nanoseconds(|| {
-                    for (tenant, (_, packet_out)) in messages[at].iter().enumerate() {
-                        core.down(tenant, packet_out);
+                times[at].1.push(nanoseconds(COUNT, || {
+                    for _ in 0..REPEATS {
+                        for (tenant, (_, packet_out)) in messages[at].iter().enumerate() {
+                            core.down(tenant, packet_out);
+                        }
                     }
                 }));
             }
         }
-        for (mode, (mut up, mut down)) in modes.iter().zip(times) {
-            let mode = if *mode == Mode::Slices { "slices" } else { "networks" };
-            let name = if version == support::Version::V1_0 { "1.0" } else { "1.3" };
-            println!("{name:<8} {mode:<9} {:>14.0} {:>15.0}", median(&mut up), median(&mut down));
+        for (mode, (mut up, mut down)) in modes.into_iter().zip(times) {
+            let row = row(version, mode);
+            println!("{row} {:>14.0} {:>15.0}", median(&mut up), median(&mut down));
         }
     }
-}
-
-/// Per message.
-fn nanoseconds(mut round: impl FnMut()) -> f64 {
-    let began = Instant::now();
-    for _ in 0..REPEATS {
-        round();
-    }
-    began.elapsed().as_nanos() as f64 / f64::from(REPEATS) / f64::from(TENANTS)
 }

@@ -13,7 +13,7 @@
 mod support;
 
 use std::time::Duration;
-use support::{Mode, WarmCore, median, request};
+use support::{Mode, WarmCore, median, request, row};
 
 const TENANTS: u16 = 20;
 const ENTRIES: u32 = 9_900;
@@ -24,9 +24,7 @@ fn main() {
     for version in support::VERSIONS {
         for mode in [Mode::Slices, Mode::Networks] {
             let mut longest: Vec<f64> = (0..ROUNDS).map(|_| round(version, mode)).collect();
-            let mode = if mode == Mode::Slices { "slices" } else { "networks" };
-            let name = if version == support::Version::V1_0 { "1.0" } else { "1.3" };
-            println!("{name:<8} {mode:<9} {:>15.2}", median(&mut longest));
+            println!("{} {:>15.2}", row(version, mode), median(&mut longest));
         }
     }
 }

@@ -15,7 +15,7 @@
 #[path = "../tests/behaviour/support/mod.rs"]
 mod support;
 
-use support::{Mode, Rounds, WarmCore, nth_add, request};
+use support::{Mode, Rounds, WarmCore, nth_add, request, row};
 
 const ENTRIES: u32 = 9_900;
 const ROUNDS: u32 = 7;
@@ -42,8 +42,7 @@ fn main() {
                         core.rest();
                     });
                 }
-                let mode = if mode == Mode::Slices { "slices" } else { "networks" };
-                println!("{:<8} {mode:<9} {refused:<10} {}", version.to_string(), rounds.show());
+                println!("{} {refused:<10} {}", row(version, mode), rounds.show());
             }
         }
     }

@@ -14,7 +14,7 @@
 #[path = "../tests/behaviour/support/mod.rs"]
 mod support;
 
-use support::{Mode, Rounds, WarmCore, nth_add};
+use support::{Mode, Rounds, WarmCore, nth_add, row};
 
 const ENTRIES: u32 = 4_096;
 const ROUNDS: usize = 7;
@@ -33,8 +33,7 @@ fn main() {
                     core.rest();
                 });
             }
-            let mode = if mode == Mode::Slices { "slices" } else { "networks" };
-            println!("{:<8} {mode:<9} {}", version.to_string(), rounds.show());
+            println!("{} {}", row(version, mode), rounds.show());
         }
     }
 }

@@ -24,14 +24,7 @@ fn main() {
         let mut core = WarmCore::new(version, 1, Mode::Slices);
         let began = Instant::now();
         let before = core.examined();
-        for n in 0..ENTRIES {
-            let (high, low) = (n / 256, n % 256);
-            let words =
-                format!("flow add match=ip,nw_src=10.1.{high}.{low} cookie={n} actions=output:1");
-            let message = request(version, 1, &words);
-            core.down(0, &message);
-        }
-        core.rest();
+        add_entries(version, &mut core);
         print(version, "add", began.elapsed(), core.examined() - before, ENTRIES);
         let requests = [
             ("modify all", "flow modify actions=output:2"),
@@ -70,10 +63,7 @@ fn main() {
     }
 }
 
-/// What answers cost that are about all entries, if the switch reports all of them: the longest call.
-fn statistics(version: Version, mode: Mode) {
-    let mut core = WarmCore::new(version, 1, mode);
-    core.answers = true;
+fn add_entries(version: Version, core: &mut WarmCore) {
     for n in 0..ENTRIES {
         let (high, low) = (n / 256, n % 256);
         let words =
@@ -81,6 +71,13 @@ fn statistics(version: Version, mode: Mode) {
         core.down(0, &request(version, 1, &words));
     }
     core.rest();
+}
+
+/// What answers cost that are about all entries, if the switch reports all of them: the longest call.
+fn statistics(version: Version, mode: Mode) {
+    let mut core = WarmCore::new(version, 1, mode);
+    core.answers = true;
+    add_entries(version, &mut core);
     for words in ["flow", "aggregate", "table"] {
         let mut longest = Vec::new();
         for _ in 0..7 {
@@ -90,13 +87,13 @@ fn statistics(version: Version, mode: Mode) {
             longest.push(core.longest.unwrap_or_default().as_secs_f64());
         }
         let longest = median(&mut longest) * 1e6;
-        let version = if version == Version::V1_0 { "1.0" } else { "1.3" };
+        let version = version.to_string();
         println!("{version:<8} {words:<24} {mode:<10?} {longest:>12.1}");
     }
 }
 
 fn print(version: Version, name: &str, took: Duration, examined: u64, requests: usize) {
-    let version = if version == Version::V1_0 { "1.0" } else { "1.3" };
+    let version = version.to_string();
     let us = took.as_nanos() as f64 / 1_000.0 / requests as f64;
     let each = took.as_nanos() as f64 / examined as f64;
     println!("{version:<8} {name:<24} {us:>10.1} {:>10} {each:>12.1}", examined / requests as u64);

@@ -76,11 +76,7 @@ impl Part {
     /// This many bytes wait for the connection now.
     #[inline]
     pub(crate) fn set(&mut self, bytes: usize) {
-        if bytes > self.bytes {
-            self.account.bytes.fetch_add(bytes - self.bytes, Ordering::Relaxed);
-        } else if bytes < self.bytes {
-            self.account.bytes.fetch_sub(self.bytes - bytes, Ordering::Relaxed);
-        }
+        change(&self.account.bytes, self.bytes, bytes);
         self.bytes = bytes;
     }
 
@@ -143,12 +139,7 @@ impl Held {
     fn set(&mut self, bytes: usize) {
         self.bytes = bytes;
         if bytes == 0 || bytes.abs_diff(self.counted) >= MUCH {
-            let account = &self.account.held;
-            if bytes > self.counted {
-                account.fetch_add(bytes - self.counted, Ordering::Relaxed);
-            } else if bytes < self.counted {
-                account.fetch_sub(self.counted - bytes, Ordering::Relaxed);
-            }
+            change(&self.account.held, self.counted, bytes);
             self.counted = bytes;
         }
     }
@@ -157,6 +148,15 @@ impl Held {
 impl Drop for Held {
     fn drop(&mut self) {
         self.set(0);
+    }
+}
+
+/// A part of a sum changes. An equal part does not touch the shared memory.
+#[inline]
+fn change(sum: &AtomicUsize, before: usize, after: usize) {
+    if after != before {
+        // The sum wraps around: a smaller part adds a negative number.
+        sum.fetch_add(after.wrapping_sub(before), Ordering::Relaxed);
     }
 }
 

@@ -17,7 +17,6 @@ use crate::work::Examines;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use compile::{InfraRule, Network, PhysicalPort, Refused, Wire};
-use fabric::embedding::VirtualPort;
 use flowspace::Match;
 use hashbrown::HashSet;
 use openflow::text::Name;
@@ -164,9 +163,6 @@ of_both_versions! { statistics:
     /// Questions for the counters of all rules of an entry except one.
     fn questions_of(flow: &Flow, except: &Rule, cookie: u64, first_table: u8) -> Vec<Question>;
 
-    /// The rules of the entry with this cookie that have counted packets, by the switch's answer.
-    fn used(entries: &[u8], cookie: u64) -> HashSet<Match>;
-
     /// The question for the switch's description.
     fn description() -> Vec<u8>;
 
@@ -178,6 +174,14 @@ of_both_versions! { statistics:
 
     /// The question for the numbers of rules in the tables.
     fn rules_in_tables() -> Vec<u8>;
+}
+
+/// The rules of the entry with this cookie that have counted packets, by the switch's answer.
+pub(crate) fn used(wire: Wire, entries: &[u8], cookie: u64) -> HashSet<Match> {
+    /// The counter of a switch that does not count.
+    const NOT_COUNTED: u64 = u64::MAX;
+    let own = reported_rules(wire, entries).into_iter().filter(|it| it.cookie == cookie);
+    own.filter(|it| !matches!(it.packets, 0 | NOT_COUNTED)).map(|it| it.match_).collect()
 }
 
 /// The counts of the rules in a whole answer of the switch.
@@ -297,16 +301,7 @@ pub(crate) fn port_state(wire: Wire, description: &[u8]) -> PortState {
 
 /// The description of one port of a network.
 pub(crate) fn port_of(wire: Wire, network: &Network, number: u32) -> Option<Vec<u8>> {
-    Some(describe(wire, number, network.ports().get(&number)?, network.config(number)))
-}
-
-/// The descriptions of all ports of a network, by number.
-pub(crate) fn ports_of(wire: Wire, network: &Network) -> BTreeMap<u32, Vec<u8>> {
-    let numbers = network.ports().keys();
-    numbers.filter_map(|&number| Some((number, port_of(wire, network, number)?))).collect()
-}
-
-fn describe(wire: Wire, number: u32, port: &VirtualPort, config: PortConfig) -> Vec<u8> {
+    let (port, config) = (network.ports().get(&number)?, network.config(number));
     let kilobits = port.speed.map_or(0, |speed| speed.kilobits_per_second());
     let speed = u32::try_from(kilobits).unwrap_or(u32::MAX);
     let state = match wire {
@@ -328,5 +323,11 @@ fn describe(wire: Wire, number: u32, port: &VirtualPort, config: PortConfig) -> 
         curr_speed: speed,
         max_speed: speed,
     };
-    write_port(wire, &described)
+    Some(write_port(wire, &described))
+}
+
+/// The descriptions of all ports of a network, by number.
+pub(crate) fn ports_of(wire: Wire, network: &Network) -> BTreeMap<u32, Vec<u8>> {
+    let numbers = network.ports().keys();
+    numbers.filter_map(|&number| Some((number, port_of(wire, network, number)?))).collect()
 }

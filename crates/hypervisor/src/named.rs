@@ -21,18 +21,26 @@ pub(crate) fn named_of(kind: Kind, instructions: &[u8]) -> Vec<u32> {
     }
 }
 
+/// All actions in instructions, also those of action sets.
+pub(crate) fn actions_of(instructions: &[u8]) -> impl Iterator<Item = Action<'_>> {
+    let instructions = List::<Instruction<'_>>::parse(instructions).unwrap_or_default();
+    let lists = instructions.into_iter().filter_map(|instruction| match instruction {
+        Instruction::ApplyActions(actions) | Instruction::WriteActions(actions) => Some(actions),
+        _ => None,
+    });
+    lists.flatten()
+}
+
+fn group_of(action: Action<'_>) -> Option<u32> {
+    match action {
+        Action::Group(number) => Some(number),
+        _ => None,
+    }
+}
+
 /// The groups that instructions send packets to, without the groups that these groups name.
 pub(crate) fn groups_of(instructions: &[u8]) -> Vec<u32> {
-    let mut groups = Vec::new();
-    for instruction in List::<Instruction<'_>>::parse(instructions).unwrap_or_default() {
-        if let Instruction::ApplyActions(actions) | Instruction::WriteActions(actions) = instruction
-        {
-            groups.extend(actions.iter().filter_map(|action| match action {
-                Action::Group(number) => Some(number),
-                _ => None,
-            }));
-        }
-    }
+    let mut groups: Vec<u32> = actions_of(instructions).filter_map(group_of).collect();
     groups.sort_unstable();
     groups.dedup();
     groups
@@ -79,9 +87,5 @@ pub(crate) fn buckets_of(content: &[u8]) -> List<'_, Bucket<'_>> {
 
 /// The groups that buckets send to.
 pub(crate) fn named_by<'a>(buckets: List<'a, Bucket<'a>>) -> impl Iterator<Item = u32> + use<'a> {
-    let actions = buckets.into_iter().flat_map(|bucket| bucket.actions);
-    actions.filter_map(|action| match action {
-        Action::Group(number) => Some(number),
-        _ => None,
-    })
+    buckets.into_iter().flat_map(|bucket| bucket.actions).filter_map(group_of)
 }

@@ -17,52 +17,44 @@ pub struct StoreKey {
     pub item: u64,
 }
 
-/// Kinds of stored things.
+/// Kinds of stored things, with their numbers in the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// A virtual flow entry.
-    Flow,
+    Flow = 1,
     /// A group.
-    Group,
+    Group = 2,
     /// A meter.
-    Meter,
+    Meter = 3,
     /// The configuration of a port of a tenant's network.
-    Port,
+    Port = 4,
     /// A group on the switch that is to be deleted, by its id there.
-    GroupToDelete,
+    GroupToDelete = 5,
     /// A meter on the switch that is to be deleted, by its id there.
-    MeterToDelete,
+    MeterToDelete = 9,
     /// Weir's own: cookies of rules on the switch of which `--adopt` could make no entry.
-    Left,
+    Left = 10,
 }
+
+const KINDS: [Kind; 7] = [
+    Kind::Flow,
+    Kind::Group,
+    Kind::Meter,
+    Kind::Port,
+    Kind::GroupToDelete,
+    Kind::MeterToDelete,
+    Kind::Left,
+];
 
 impl StoreKey {
     /// The key of a thing.
     pub fn new(tenant: TenantId, kind: Kind, number: u32) -> Self {
-        let kind: u64 = match kind {
-            Kind::Flow => 1,
-            Kind::Group => 2,
-            Kind::Meter => 3,
-            Kind::Port => 4,
-            Kind::GroupToDelete => 5,
-            Kind::MeterToDelete => 9,
-            Kind::Left => 10,
-        };
-        StoreKey { tenant, item: kind << 56 | u64::from(number) }
+        StoreKey { tenant, item: (kind as u64) << 56 | u64::from(number) }
     }
 
     /// The kind and number; `None` for a key that a later version may have written.
     pub fn parts(&self) -> Option<(Kind, u32)> {
-        let kind = match self.item >> 56 {
-            1 => Kind::Flow,
-            2 => Kind::Group,
-            3 => Kind::Meter,
-            4 => Kind::Port,
-            5 => Kind::GroupToDelete,
-            9 => Kind::MeterToDelete,
-            10 => Kind::Left,
-            _ => return None,
-        };
+        let kind = KINDS.into_iter().find(|kind| *kind as u64 == self.item >> 56)?;
         Some((kind, (self.item & 0xffff_ffff) as u32))
     }
 }

@@ -46,24 +46,16 @@ pub(crate) fn cookie_of(counted: CountedPort) -> Cookie {
     Cookie { tenant: Cookie::OWN, number: u32::from(counted.tenant.0) << 16 | port }
 }
 
-/// The port whose received packets are counted by a rule with this cookie.
-pub(crate) fn counted_by(cookie: Cookie) -> Option<CountedPort> {
-    if !cookie.is_own() {
-        return None;
-    }
-    let (tenant, port) = ((cookie.number >> 16) as u16, cookie.number as u16);
-    CountedPort::new(TenantId(tenant), from_16_bits(port))
-}
-
 /// The cookie and the mask of all rules that count for a tenant's ports.
 pub(crate) fn cookies_of(tenant: TenantId, by: Installation) -> (u64, u64) {
     let number = u32::from(tenant.0) << 16;
     (Cookie { tenant: Cookie::OWN, number }.to_wire(by), !u64::from(u16::MAX))
 }
 
-/// The port for which the rule with this cookie counts.
+/// The port whose received packets are counted by a rule with this cookie.
 pub(crate) fn counted(cookie: u64, by: Installation) -> Option<CountedPort> {
-    counted_by(Cookie::from_wire(cookie, by)?)
+    let Cookie { number, .. } = Cookie::from_wire(cookie, by).filter(|it| it.is_own())?;
+    CountedPort::new(TenantId((number >> 16) as u16), from_16_bits(number as u16))
 }
 
 #[cfg(test)]
@@ -82,12 +74,13 @@ mod tests {
 
     #[test]
     fn the_cookie_of_a_counting_rule_identifies_tenant_and_port() {
-        let counted = CountedPort::new(TenantId(7), 10).unwrap();
-        assert_eq!(counted_by(cookie_of(counted)), Some(counted));
+        let port = CountedPort::new(TenantId(7), 10).unwrap();
         let by = Installation::default();
+        let wire = cookie_of(port).to_wire(by);
+        assert_eq!(counted(wire, by), Some(port));
         let (cookie, mask) = cookies_of(TenantId(7), by);
-        assert_eq!(cookie_of(counted).to_wire(by) & mask, cookie);
+        assert_eq!(wire & mask, cookie);
         assert_eq!(CountedPort::new(TenantId(7), 0), None);
-        assert_eq!(counted_by(Cookie { tenant: TenantId(7), number: 1 }), None);
+        assert_eq!(counted(Cookie { tenant: TenantId(7), number: 1 }.to_wire(by), by), None);
     }
 }

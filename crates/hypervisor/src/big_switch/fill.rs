@@ -11,7 +11,6 @@ use crate::messages;
 use crate::store::Kind;
 use crate::time::Instant;
 use crate::v13::numbers::{groups_held, meters_held};
-use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -50,10 +49,8 @@ impl BigSwitch {
         for (kind, (number, content)) in groups.chain(meters) {
             member.held.adopt(Object::Number(kind, number), Value::Number(content.into()));
         }
-        let counted = messages::counted(wire, &learned.flows).into_iter();
-        let packets: BTreeMap<u64, u64> = counted.map(|it| (it.cookie, it.count.packets)).collect();
         for held in messages::reported_rules(wire, &learned.flows) {
-            let (cookie, since) = (held.cookie, held.installed(now));
+            let (cookie, since, packets) = (held.cookie, held.installed(now), held.packets);
             let is_ours = Cookie::of_any(cookie).is_some_and(|it| it.tenant == self.plan.tenant);
             let flow = match self.desired.entry_mut(cookie).filter(|_| is_ours) {
                 Some(entry) => {
@@ -63,7 +60,7 @@ impl BigSwitch {
                 None => Flow::of_held(held),
             };
             let mut copy = Entry::new(Spec::new(wire, flow), now);
-            copy.counted.packets = packets.get(&cookie).copied().unwrap_or_default();
+            copy.counted.packets = packets;
             let object = Object::Entry(cookie);
             if is_ours && !self.front.is_settled() && !self.desired.has(object) {
                 let entry = Entry::new(Arc::clone(&copy.spec), since);

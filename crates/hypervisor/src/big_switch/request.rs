@@ -4,17 +4,15 @@ use crate::flows::{Flow, FlowMod};
 use crate::messages;
 use crate::named::named_of;
 use crate::semantics::{FlowMods, Semantics};
-use crate::south::installed::content_of;
+use crate::south::installed::change_of;
 use crate::store::Kind;
 use crate::time::Instant;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use compile::Wire;
-use flowspace::Field;
+use compile::wire::in_port_of;
 use openflow::Header;
-use openflow::v13::{
-    FlowModCommand, GroupMod, GroupModCommand, MessageType, MeterMod, MeterModCommand,
-};
+use openflow::v13::{FlowModCommand, MessageType};
 
 /// What the front can change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,7 +51,7 @@ pub(super) enum To {
         by: Arc<Spec>,
         resets_counts: bool,
     },
-    /// The content of a group or meter: see [`content_of`].
+    /// The content of a group or meter: see [`content_of`](crate::south::installed::content_of).
     Number(Arc<[u8]>),
     Config {
         config: u32,
@@ -64,7 +62,7 @@ pub(super) enum To {
 
 impl Spec {
     pub(super) fn new(wire: Wire, flow: Flow) -> Arc<Spec> {
-        let in_port = flow.match_.to_match().exact_value(Field::InPort).map(|port| port as u32);
+        let in_port = in_port_of(&flow.match_.to_match());
         let mut uses = Vec::new();
         if Semantics::of(wire).has_groups {
             for kind in [Kind::Group, Kind::Meter] {
@@ -80,30 +78,19 @@ impl Request {
     /// The change that a message of the front asks for.
     pub(super) fn read(wire: Wire, type_: MessageType, message: &[u8]) -> Option<Request> {
         let body = message.get(Header::LEN..)?;
-        let (object, deletes) = match type_ {
-            MessageType::GROUP_MOD => {
-                let group = GroupMod::parse(body).ok()?;
-                (
-                    Object::Number(Kind::Group, group.group_id),
-                    group.command == GroupModCommand::DELETE,
-                )
-            }
-            MessageType::METER_MOD => {
-                let meter = MeterMod::parse(body).ok()?;
-                (
-                    Object::Number(Kind::Meter, meter.meter_id),
-                    meter.command == MeterModCommand::DELETE,
-                )
+        match type_ {
+            MessageType::GROUP_MOD | MessageType::METER_MOD => {
+                let ((kind, number), content) = change_of(message)?;
+                let to = content.map_or(To::Nothing, To::Number);
+                Some(Request { object: Object::Number(kind, number), to })
             }
             MessageType::PORT_MOD => {
                 let it = messages::port_mod(wire, body).ok()?;
                 let to = To::Config { config: it.config.0, mask: it.mask.0 };
-                return Some(Request { object: Object::Port(it.number), to });
+                Some(Request { object: Object::Port(it.number), to })
             }
-            _ => return Request::of(wire, &messages::read_flow_mod(wire, body, 0).ok()?),
-        };
-        let to = if deletes { To::Nothing } else { To::Number(content_of(message)?.into()) };
-        Some(Request { object, to })
+            _ => Request::of(wire, &messages::read_flow_mod(wire, body, 0).ok()?),
+        }
     }
 
     /// A FLOW_MOD of one entry; the cookie names the entry.

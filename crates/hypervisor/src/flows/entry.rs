@@ -128,9 +128,7 @@ impl Flow {
 
     /// The entry without its rules, its match on the wire and its actions.
     pub(crate) fn without_rules(&self) -> Flow {
-        let (rules, shadowed) = (Vec::new(), Shadowed::default());
-        let (match_wire, actions) = (Arc::default(), Arc::default());
-        Flow { rules, shadowed, match_: self.match_.clone(), match_wire, actions, ..*self }
+        Flow { match_wire: Arc::default(), ..self.with_actions(&Arc::default()) }
     }
 
     /// The rest of the hard time-out in seconds, rounded up; 0 without a hard time-out. `None` if the time is over.
@@ -183,6 +181,16 @@ impl Flow {
         have_same_keys(&self.rules, &other.rules)
     }
 
+    /// The number of the entry's rules, with the shadowed rules.
+    pub(crate) fn planned(&self) -> usize {
+        self.rules.len() + self.shadowed.len()
+    }
+
+    /// Whether both entries have the same rules.
+    pub(crate) fn has_same_rules(&self, other: &Flow) -> bool {
+        (&self.rules, &self.shadowed) == (&other.rules, &other.shadowed)
+    }
+
     /// Lets the rules share the match and the actions of the entry, where the bytes are the same.
     pub(crate) fn share_with_rules(&mut self) {
         for rule in &mut self.rules {
@@ -202,9 +210,7 @@ impl Flow {
         let matches = own(self.match_.shared()) + own(&self.match_wire);
         size_of::<Flow>() + matches + own(&self.actions) + rules.sum::<usize>()
     }
-}
 
-impl Flow {
     /// Whether a request means the entry. A strict request has this match and the priority `strictly`; another request
     /// has a match that contains the entry's match.
     pub(crate) fn is_covered(&self, match_: &MiniWords, strictly: Option<u16>) -> bool {
@@ -311,18 +317,6 @@ const HEAD: usize = 20;
 
 /// The first byte of an entry that was stored without its version.
 pub(super) const FORMAT: u8 = 1;
-
-impl Flow {
-    /// The number of the entry's rules, with the shadowed rules.
-    pub(crate) fn planned(&self) -> usize {
-        self.rules.len() + self.shadowed.len()
-    }
-
-    /// Whether both entries have the same rules.
-    pub(crate) fn has_same_rules(&self, other: &Flow) -> bool {
-        (&self.rules, &self.shadowed) == (&other.rules, &other.shadowed)
-    }
-}
 
 /// One unit of an entry's size: a rule of up to this many bytes counts as one.
 const UNIT: usize = 1024;

@@ -4,10 +4,8 @@
 //! of the request, which a controller would get there.
 
 use super::{Reason, RefusedBy, Refuser, Verdict};
+use alloc::vec::Vec;
 use openflow::error::Error;
-
-/// Who refused, the check, the number that the check is about, whether a member refused, and the member.
-pub(crate) const LEN: usize = 15;
 
 const WHO: [RefusedBy; 3] = [RefusedBy::Weir, RefusedBy::Switch, RefusedBy::Silence];
 
@@ -17,23 +15,13 @@ impl Verdict {
         Verdict { by: Refuser { member: Some(dpid), ..self.by }, ..self }
     }
 
-    /// The data of the ERROR that carries the verdict. The code is in the ERROR itself.
-    pub(crate) fn to_data(self) -> [u8; LEN] {
+    /// The data of the ERROR that carries the verdict: who refused, the check, the number that the check is about,
+    /// whether a member refused, and the member. The code is in the ERROR itself.
+    pub(crate) fn to_data(self) -> Vec<u8> {
         let Verdict { refused, by: Refuser { who, member } } = self;
-        let [a, b, c, d] = refused.value().to_be_bytes();
-        let mut data = [0; LEN];
-        let (head, dpid) = data.split_at_mut(7);
-        head.copy_from_slice(&[
-            who as u8,
-            refused.reason() as u8,
-            a,
-            b,
-            c,
-            d,
-            u8::from(member.is_some()),
-        ]);
-        dpid.copy_from_slice(&member.unwrap_or(0).to_be_bytes());
-        data
+        let head = [who as u8, refused.reason() as u8];
+        let (value, dpid) = (refused.value().to_be_bytes(), member.unwrap_or(0).to_be_bytes());
+        [&head[..], &value, &[u8::from(member.is_some())], &dpid].concat()
     }
 
     /// The verdict that an ERROR carries.

@@ -34,7 +34,7 @@ use core::hash::BuildHasher;
 use growing::{ChunkedVec, SplitTable};
 use hashbrown::{DefaultHashBuilder, HashMap};
 use numbers::InstalledIds;
-pub(crate) use numbers::content_of;
+pub(crate) use numbers::{change_of, content_of};
 
 /// The entry that a rule belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

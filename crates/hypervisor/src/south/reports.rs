@@ -15,6 +15,8 @@ pub(crate) struct ReportedRule {
     pub priority: u16,
     pub cookie: u64,
     pub actions: Vec<u8>,
+    /// The packets that the rule has counted.
+    pub packets: u64,
     pub stood: Age,
     pub terms: TimeoutsAndFlags,
 }

@@ -178,11 +178,8 @@ mod tests {
 
     /// Serves `units` units to tenants that always have a backlog; returns how many units each tenant got.
     fn shares(weights: &[u32], costs: &[u32], units: u32) -> Vec<u32> {
-        let mut rr = RoundRobin::default();
-        for (i, &weight) in weights.iter().enumerate() {
-            rr.set_weight(i as u32, weight);
-            rr.activate(i as u32);
-        }
+        let mut rr = line(weights);
+        (0..weights.len() as u32).for_each(|index| rr.activate(index));
         let mut got = vec![0; weights.len()];
         let mut served = 0;
         while served < units {

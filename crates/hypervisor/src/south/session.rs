@@ -41,8 +41,8 @@ pub(crate) struct Session {
     pending: Pending,
     /// Weir's own changes that wait for the store. They are sent before all messages of tenants.
     direct: VecDeque<Direct>,
-    /// Changes that have been sent, by xid, until a barrier confirms them.
-    unconfirmed: VecDeque<Unconfirmed>,
+    /// Changes that have been sent, with their xids, until a barrier confirms them.
+    unconfirmed: VecDeque<(u32, Part)>,
     installed: Installed,
     open: Open,
     departures: Departures,
@@ -56,13 +56,6 @@ struct Silence {
     next_check: Instant,
 }
 
-/// A change that has been sent.
-struct Unconfirmed {
-    xid: u32,
-    operation: Option<u32>,
-    written: Option<Written>,
-}
-
 /// A change of Weir's own.
 struct Direct {
     /// The number of the last store operation that must be safe.
@@ -71,7 +64,7 @@ struct Direct {
     message: Vec<u8>,
 }
 
-/// The operation of a change of Weir's own, and the effects of the change on rules.
+/// The operation of a change, and the effects of the change on rules.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Part {
     pub operation: Option<u32>,
@@ -361,10 +354,11 @@ impl Session {
     /// per call.
     pub(crate) fn next_confirmed(&mut self, xid: u32, now: Instant) -> Option<u32> {
         loop {
-            if xid.wrapping_sub(self.unconfirmed.front()?.xid) > u32::MAX / 2 {
+            let (sent, done) = *self.unconfirmed.front()?;
+            if xid.wrapping_sub(sent) > u32::MAX / 2 {
                 return None;
             }
-            let done = self.unconfirmed.pop_front()?;
+            self.unconfirmed.pop_front();
             done.written.into_iter().for_each(|it| self.installed.confirm(it, now));
             if done.operation.is_some() {
                 return done.operation;
@@ -396,7 +390,7 @@ impl Session {
 
     /// The switch has refused a barrier, or has not answered: nothing is known to be done.
     pub(crate) fn barrier_failed(&mut self) {
-        self.open.unbarriered = self.unconfirmed.iter().any(|it| it.operation.is_some());
+        self.open.unbarriered = self.unconfirmed.iter().any(|(_, it)| it.operation.is_some());
     }
 
     /// Whether to look now for messages that the switch should have answered. Sets the time of the next look.
@@ -569,9 +563,8 @@ impl Session {
     }
 
     fn await_confirmation(&mut self, xid: u32, change: Part) {
-        let Part { operation, written } = change;
-        if operation.is_some() || written.is_some() {
-            self.unconfirmed.push_back(Unconfirmed { xid, operation, written });
+        if change.operation.is_some() || change.written.is_some() {
+            self.unconfirmed.push_back((xid, change));
         }
     }
 

@@ -47,6 +47,7 @@ pub(crate) fn reported_rules(entries: &[u8]) -> Vec<ReportedRule> {
                 priority: entry.priority,
                 cookie: entry.cookie,
                 actions: entry.actions.as_bytes().to_vec(),
+                packets: entry.packet_count,
                 stood: Age { duration_sec: entry.duration_sec, duration_nsec: entry.duration_nsec },
                 // Statistics have no flags. All rules have this flag.
                 terms: TimeoutsAndFlags {
@@ -58,9 +59,6 @@ pub(crate) fn reported_rules(entries: &[u8]) -> Vec<ReportedRule> {
         })
         .collect()
 }
-
-/// "Not counted" (specification section 5.3.5: unsupported counters are set to -1).
-const UNSUPPORTED: u64 = u64::MAX;
 
 /// The cost of a question with a long answer: as many messages for the switch.
 const FLOWS_COST: u32 = 4;
@@ -265,12 +263,4 @@ pub(crate) fn questions_of(
     let matches = asked.filter_map(|rule| v10::Match::parse(&rule.match_wire).ok());
     let questions = matches.map(flow_question);
     questions.map(|message| Question { message, cost: FLOWS_COST }).collect()
-}
-
-/// The rules of the entry with this cookie that have counted packets.
-pub(crate) fn used(entries: &[u8], cookie: u64) -> HashSet<Match> {
-    let entries = List::<FlowStats<'_>>::parse(entries).unwrap_or_default();
-    let own = entries.iter().filter(|entry| entry.cookie == cookie);
-    let used = own.filter(|entry| !matches!(entry.packet_count, 0 | UNSUPPORTED));
-    used.map(|entry| Match::from_v10(&entry.match_)).collect()
 }

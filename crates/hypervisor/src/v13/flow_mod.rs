@@ -5,6 +5,7 @@ use crate::buffers::Buffered;
 use crate::flows::{
     Flow, FlowMod as Asked, Head, Rule, SentFlowMod as Sent, Wanted, examines_others,
 };
+use crate::named::actions_of;
 use crate::parts::written;
 use crate::south::reports::{Age, Removed};
 use crate::tally::Count;
@@ -110,16 +111,6 @@ pub(crate) fn read_flow_mod(body: &[u8], metadata_kept: u64) -> Result<Asked<'_>
 pub(super) fn tenants_match(match_: &Match<'_>, metadata_kept: u64) -> Result<Space, Refused> {
     let match_ = Space::from_v13(match_).map_err(|error| error.error_code())?;
     own_part(&match_, metadata_kept)
-}
-
-/// All actions in instructions, also those of action sets.
-fn actions_of(instructions: &[u8]) -> impl Iterator<Item = Action<'_>> {
-    let instructions = List::<Instruction<'_>>::parse(instructions).unwrap_or_default();
-    let lists = instructions.into_iter().filter_map(|instruction| match instruction {
-        Instruction::ApplyActions(actions) | Instruction::WriteActions(actions) => Some(actions),
-        _ => None,
-    });
-    lists.flatten()
 }
 
 /// Whether instructions send to the `out_port` and `out_group` of a request.

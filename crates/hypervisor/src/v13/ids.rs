@@ -16,8 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Ids in use on the switch, by tenants, Weir or others.
 #[derive(Default)]
 pub(crate) struct Ids {
-    groups: BTreeSet<u32>,
-    meters: BTreeSet<u32>,
+    used: BTreeSet<(Kind, u32)>,
     /// The tenant of each id that a tenant uses, or has used and that may still be on the switch.
     owned: BTreeMap<(Kind, u32), TenantIndex>,
     /// The same ids, by tenant.
@@ -31,18 +30,10 @@ pub(crate) struct Ids {
 }
 
 impl Ids {
-    fn of_kind(&mut self, kind: Kind) -> &mut BTreeSet<u32> {
-        match kind {
-            Kind::Meter => &mut self.meters,
-            _ => &mut self.groups,
-        }
-    }
-
     /// The lowest free id of a group or meter: some switches allow only low numbers.
     pub(crate) fn lowest_free(&self, kind: Kind) -> u32 {
-        let used = if kind == Kind::Meter { &self.meters } else { &self.groups };
         let mut free = 1;
-        for &id in used {
+        for &(_, id) in self.used.range((kind, 0)..=(kind, u32::MAX)) {
             if id > free {
                 break;
             }
@@ -59,7 +50,7 @@ impl Ids {
         ids: impl IntoIterator<Item = u32>,
     ) {
         for id in ids {
-            self.of_kind(kind).insert(id);
+            self.used.insert((kind, id));
             self.own(kind, id, tenant);
         }
     }
@@ -81,12 +72,12 @@ impl Ids {
 
     /// The switch holds something under these ids.
     pub(crate) fn reserve<'a>(&mut self, kind: Kind, ids: impl IntoIterator<Item = &'a u32>) {
-        self.of_kind(kind).extend(ids);
+        self.used.extend(ids.into_iter().map(|id| (kind, *id)));
     }
 
     /// An id may be given out again.
     pub(crate) fn free(&mut self, kind: Kind, id: u32) {
-        self.of_kind(kind).remove(&id);
+        self.used.remove(&(kind, id));
         self.disown(kind, id);
     }
 
@@ -129,7 +120,7 @@ impl Ids {
         if let Some(tenant) = by {
             self.own(kind, id, tenant);
         }
-        self.of_kind(kind).insert(id);
+        self.used.insert((kind, id));
     }
 
     // ---- Egress groups that nothing needs

@@ -13,7 +13,6 @@ use alloc::vec;
 use alloc::vec::Vec;
 use compile::Refused;
 use flowspace::Match;
-use hashbrown::HashSet;
 use openflow::error::v13 as code;
 use openflow::v13::{
     BucketCounter, ConfigFlags, FlowModFlags, FlowStats, FlowStatsRequest, GroupStats, METER_ALL,
@@ -55,6 +54,7 @@ pub(crate) fn reported_rules(entries: &[u8]) -> Vec<ReportedRule> {
                 priority: entry.priority,
                 cookie: entry.cookie,
                 actions: entry.instructions.as_bytes().to_vec(),
+                packets: entry.packet_count,
                 stood: Age { duration_sec: entry.duration_sec, duration_nsec: entry.duration_nsec },
                 terms: TimeoutsAndFlags {
                     idle_timeout: entry.idle_timeout,
@@ -204,16 +204,6 @@ pub(crate) fn room() -> Vec<Vec<u8>> {
 /// The question for the numbers of rules in the tables.
 pub(crate) fn rules_in_tables() -> Vec<u8> {
     ask(MultipartRequestBody::Table)
-}
-
-/// The rules of the entry with this cookie that have counted packets.
-pub(crate) fn used(entries: &[u8], cookie: u64) -> HashSet<Match> {
-    /// The counter of a switch that does not count.
-    const NOT_COUNTED: u64 = u64::MAX;
-    let entries = List::<FlowStats<'_>>::parse(entries).unwrap_or_default();
-    let own = entries.iter().filter(|entry| entry.cookie == cookie);
-    let used = own.filter(|entry| !matches!(entry.packet_count, 0 | NOT_COUNTED));
-    used.filter_map(|entry| Match::from_v13(&entry.match_).ok()).collect()
 }
 
 /// The counters of groups, added up by their numbers.

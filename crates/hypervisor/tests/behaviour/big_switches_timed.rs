@@ -75,7 +75,8 @@ fn an_expired_entry_does_not_return_after_a_refused_change() {
 #[test]
 fn a_modification_releases_a_buffered_packet_where_the_entry_is_idle() {
     for version in VERSIONS {
-        let mut testbed = Testbed::with_buffers(version, vec![plan()], 8);
+        let make = Make { buffers: 8, ..Make::default() };
+        let mut testbed = Testbed::made([version; 3], vec![plan()], make);
         say(&mut testbed, "flow add prio=1 actions=controller:40");
         say(&mut testbed, "flow add match=ip prio=5 actions=output:4 idle=4");
         let question = if version == Version::V1_0 { 16 } else { 18 };

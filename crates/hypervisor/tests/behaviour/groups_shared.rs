@@ -3,8 +3,8 @@
 
 use crate::support::networks::both_say;
 use crate::support::shared_ports::{
-    BIG_FROM, BLUE, RED, all_same, big_plan, both, destinations, plan, plan_before_sharing, refuse,
-    same,
+    BIG_FROM, BLUE, RED, all_same, big_plan, destinations, plan, plan_before_sharing, refuse, same,
+    testbed,
 };
 use crate::support::*;
 
@@ -33,7 +33,7 @@ const SERVED: [&str; 5] = [
 #[test]
 fn only_buckets_with_a_host_address_may_output_to_a_shared_edge_port() {
     for buckets in SERVED {
-        let mut testbed = both();
+        let mut testbed = testbed();
         for tenant in [RED, BLUE] {
             for words in [
                 &format!("group add id=1 type=all buckets={buckets}"),

@@ -35,7 +35,7 @@ fn only_frames_without_a_vlan_tag_cross_links_between_versions() {
     for versions in ALL.into_iter().filter(is_mixed) {
         // A frame with a VLAN tag matches no entry that outputs to the link.
         for (near, far) in [(1, 3), (3, 1)] {
-            let mut testbed = Testbed::mixed(versions, two_networks(), 0);
+            let mut testbed = Testbed::mixed(versions, two_networks());
             testbed.play(&format!(
                 "
                 blue@1,3> flow add match=in_port=1 prio=5 actions=output:11
@@ -54,7 +54,7 @@ fn only_frames_without_a_vlan_tag_cross_links_between_versions() {
 #[test]
 fn frames_that_are_untagged_at_the_output_cross_links_between_versions() {
     for versions in ALL.into_iter().filter(|it| it[0] == V1_3 && is_mixed(it)) {
-        let mut testbed = Testbed::mixed(versions, two_networks(), 0);
+        let mut testbed = Testbed::mixed(versions, two_networks());
         both_say(&mut testbed, 1, 3, "flow add match=in_port=11 prio=5 actions=output:1");
         for (match_, actions, tags) in [
             ("dl_vlan=0xffff", "push_vlan:8100,mod_vlan_vid:9,strip_vlan,output:11", &[""][..]),
@@ -84,7 +84,7 @@ fn frames_that_are_untagged_at_the_output_cross_links_between_versions() {
 /// frames to all other ports.
 #[test]
 fn an_output_of_tagged_frames_only_to_a_link_between_versions_is_refused() {
-    Testbed::mixed([V1_3, V1_3, V1_0], two_networks(), 0).play(
+    Testbed::mixed([V1_3, V1_3, V1_0], two_networks()).play(
         "
         only blue@1> flow add match=in_port=1,dl_vlan=9 prio=7 actions=output:11 -> ERROR OFPBAC_BAD_ARGUMENT
         only blue@1> flow add match=in_port=1,dl_vlan=5 prio=7 actions=mod_vlan_vid:9,output:11 -> ERROR OFPBAC_BAD_ARGUMENT
@@ -106,7 +106,7 @@ fn an_output_of_tagged_frames_only_to_a_link_between_versions_is_refused() {
 #[test]
 fn a_packet_out_may_use_a_link_between_versions_as_output_or_in_port() {
     for versions in ALL.into_iter().filter(is_mixed) {
-        let mut testbed = Testbed::mixed(versions, two_networks(), 0);
+        let mut testbed = Testbed::mixed(versions, two_networks());
         for (near, far) in [(1, 3), (3, 1)] {
             testbed.play(&format!(
                 "
@@ -124,7 +124,7 @@ fn a_packet_out_may_use_a_link_between_versions_as_output_or_in_port() {
 #[test]
 fn ports_on_1_3_count_received_bytes_without_the_tag_of_the_link() {
     for versions in [[V1_0, V1_0, V1_3], [V1_3, V1_3, V1_0], [V1_0; 3]] {
-        let mut testbed = Testbed::mixed(versions, two_networks(), 0);
+        let mut testbed = Testbed::mixed(versions, two_networks());
         both_say(&mut testbed, 1, 1, "flow add match=in_port=1 actions=output:11");
         let frames = ["10.0.0.1>10.0.0.2", "10.0.0.1>10.0.0.0"].map(packet);
         for frame in &frames {
@@ -184,7 +184,7 @@ fn entries_are_updated_when_the_far_end_of_a_link_changes_the_version() {
 /// remove.
 #[test]
 fn groups_send_only_untagged_frames_over_links_between_versions() {
-    let mut testbed = Testbed::mixed([V1_3, V1_3, V1_0], two_networks(), 0);
+    let mut testbed = Testbed::mixed([V1_3, V1_3, V1_0], two_networks());
     both_say(&mut testbed, 1, 3, "flow add match=in_port=11 prio=5 actions=output:1");
     both_say(&mut testbed, 1, 2, "flow add match=in_port=10 prio=5 actions=output:1");
     both_say(&mut testbed, 1, 1, "group add id=1 type=indirect buckets=output:11");
@@ -221,7 +221,7 @@ fn groups_send_only_untagged_frames_over_links_between_versions() {
 /// outputs to a link between versions.
 #[test]
 fn an_action_set_with_a_group_to_a_link_between_versions_is_refused() {
-    Testbed::mixed([V1_3, V1_3, V1_0], two_networks(), 0).play(
+    Testbed::mixed([V1_3, V1_3, V1_0], two_networks()).play(
         "
         blue@1> group add id=1 type=indirect buckets=output:11
         blue@1> group add id=2 type=indirect buckets=output:10

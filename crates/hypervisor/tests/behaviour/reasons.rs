@@ -188,7 +188,7 @@ fn refused_for(reason: Reason) -> CheckAndText {
         }
         Reason::TagOnLink => {
             let words = add("match=in_port=1,dl_vlan=9 actions=output:11");
-            network(Testbed::mixed(MIXED, two_networks(), 0), BLUE, &[&words])
+            network(Testbed::mixed(MIXED, two_networks()), BLUE, &[&words])
         }
         Reason::TagToController => {
             of_two(V::V1_0, &[&add("match=in_port=10 actions=mod_vlan_vid:9,controller")])
@@ -218,7 +218,7 @@ fn refused_for(reason: Reason) -> CheckAndText {
         Reason::SetToGroupByTag => {
             let group = "group add id=1 type=indirect buckets=output:11";
             let words = add("match= actions=write=group:1;goto=1");
-            network(Testbed::mixed(MIXED, two_networks(), 0), BLUE, &[group, &words])
+            network(Testbed::mixed(MIXED, two_networks()), BLUE, &[group, &words])
         }
         Reason::WeirsMetadata => {
             let match_ = "metadata=0x1000000000005";

@@ -3,8 +3,8 @@
 
 use crate::support::networks::both_say;
 use crate::support::shared_ports::{
-    BIG_FROM, BLUE, RED, address, all_same, big_plan, both, destinations, plan,
-    plan_before_sharing, refuse, same,
+    BIG_FROM, BLUE, RED, address, all_same, big_plan, destinations, plan, plan_before_sharing,
+    refuse, same, testbed,
 };
 use crate::support::*;
 
@@ -36,7 +36,7 @@ const LISTS: [&str; 17] = [
 #[test]
 fn actions_after_a_shared_port_output_need_a_destination_match() {
     for actions in LISTS {
-        let mut testbed = both();
+        let mut testbed = testbed();
         for tenant in [RED, BLUE] {
             let words = "group add id=1 type=all buckets=output:1|mod_dl_src:2.0.0.0.0.9,output:10";
             both_say(&mut testbed, tenant, 1, words);

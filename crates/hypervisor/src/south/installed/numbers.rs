@@ -33,7 +33,7 @@ struct Slot {
 impl InstalledIds {
     /// A message about a group or meter is written.
     pub(super) fn write(&mut self, number: u32, tenant: TenantIndex, message: &[u8]) {
-        let Some((key, content)) = read(message) else { return };
+        let Some((key, content)) = change_of(message) else { return };
         let empty = || Slot { tenant, confirmed: None, pending: VecDeque::new() };
         let slot = self.slots.entry(key).or_insert_with(empty);
         slot.tenant = tenant;
@@ -97,7 +97,8 @@ pub(crate) fn content_of(message: &[u8]) -> Option<Vec<u8>> {
     Some([kind, bands].concat())
 }
 
-fn read(message: &[u8]) -> Option<(Key, Content)> {
+/// The group or meter of a GROUP_MOD or METER_MOD, and its content after the message.
+pub(crate) fn change_of(message: &[u8]) -> Option<(Key, Content)> {
     /// OFPGC_DELETE and OFPMC_DELETE.
     const DELETE: [u8; 2] = [0, 2];
     let kind = match MessageType(*message.get(1)?) {

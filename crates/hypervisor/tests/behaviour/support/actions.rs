@@ -1,6 +1,7 @@
 //! Action lists as text, with the names of `ovs-ofctl` for actions that `ovs-ofctl` has:
 //! `output:2,mod_nw_src:10.0.0.1,flood`.
 
+use flowspace::port_from_v10;
 use openflow::v10::{self, PortNo as Port10};
 use openflow::v13::{self, Instruction, MatchBuf, OxmField, PortNo as Port13};
 use openflow::{List, ListBuf};
@@ -41,17 +42,8 @@ pub fn port_v10(text: &str) -> Option<Port10> {
 
 /// A 1.3 port by number or name.
 pub fn port_v13(text: &str) -> Option<Port13> {
-    Some(match text {
-        "in_port" => Port13::IN_PORT,
-        "table" => Port13::TABLE,
-        "normal" => Port13::NORMAL,
-        "flood" => Port13::FLOOD,
-        "all" => Port13::ALL,
-        "controller" => Port13::CONTROLLER,
-        "local" => Port13::LOCAL,
-        "none" | "any" => Port13::ANY,
-        number => Port13(number.parse().ok()?),
-    })
+    let number = text.parse().ok();
+    Some(Port13(number.or_else(|| Some(port_from_v10(port_v10(text)?.0)))?))
 }
 
 fn mac(text: &str) -> [u8; 6] {
@@ -125,6 +117,7 @@ pub fn actions_v13(text: &str) -> ListBuf<v13::Action<'static>> {
             field.exact(oxm, value);
         };
         let number = |value: &str| value.parse::<u32>().unwrap();
+        let type_ = |value: &str| u16::from_str_radix(value, 16).unwrap();
         let action = match word {
             Word::Port(port) => {
                 let port = port_v13(port).unwrap();
@@ -136,18 +129,10 @@ pub fn actions_v13(text: &str) -> ListBuf<v13::Action<'static>> {
             }
             Word::With("set_queue", value) => Some(v13::Action::SetQueue(number(value))),
             Word::With("group", value) => Some(v13::Action::Group(number(value))),
-            Word::With("push_vlan", value) => {
-                Some(v13::Action::PushVlan(u16::from_str_radix(value, 16).unwrap()))
-            }
-            Word::With("push_mpls", value) => {
-                Some(v13::Action::PushMpls(u16::from_str_radix(value, 16).unwrap()))
-            }
-            Word::With("pop_mpls", value) => {
-                Some(v13::Action::PopMpls(u16::from_str_radix(value, 16).unwrap()))
-            }
-            Word::With("push_pbb", value) => {
-                Some(v13::Action::PushPbb(u16::from_str_radix(value, 16).unwrap()))
-            }
+            Word::With("push_vlan", value) => Some(v13::Action::PushVlan(type_(value))),
+            Word::With("push_mpls", value) => Some(v13::Action::PushMpls(type_(value))),
+            Word::With("pop_mpls", value) => Some(v13::Action::PopMpls(type_(value))),
+            Word::With("push_pbb", value) => Some(v13::Action::PushPbb(type_(value))),
             Word::With("vendor", value) => Some(v13::Action::Experimenter {
                 experimenter: u32::from_str_radix(value, 16).unwrap(),
                 body: &[0, 1, 0, 0, 0, 0, 0, 0],

@@ -585,8 +585,7 @@ pub fn comes(
     (tenant, edge, tag, from, to): (usize, usize, Option<u16>, u8, u8),
 ) -> (usize, u64, u32, Vec<u8>) {
     let plan = &plans[tenant];
-    let edges = plan.edges.iter().map(|edge| (edge.0, edge.2));
-    let edges: Vec<_> = edges.chain(plan.shared.iter().map(|edge| (edge.0, edge.2))).collect();
+    let edges: Vec<_> = plan.edge_ports().collect();
     let at = if plan.shared.is_empty() { edge } else { edge + usize::from(from) };
     let (switch, port) = edges[at % edges.len()];
     let here = plan.shared.iter().filter(|it| (it.0, it.2) == (switch, port));

@@ -70,6 +70,15 @@ fn list<T>(items: impl Iterator<Item = T>, text: impl Fn(T) -> String) -> String
     items.map(text).collect::<Vec<_>>().join(" ")
 }
 
+/// Statistics of this type with these items.
+fn statistics<T>(
+    type_: &str,
+    items: impl Iterator<Item = T>,
+    text: impl Fn(T) -> String,
+) -> String {
+    format!("STATS {type_} {}", list(items, text))
+}
+
 fn more(more: bool) -> &'static str {
     if more { "+" } else { "" }
 }
@@ -154,24 +163,14 @@ fn statistics_v10(body: &StatsReplyBody<'_>) -> String {
         StatsReplyBody::Aggregate(a) => {
             format!("STATS aggregate flows={} n={}", a.flow_count, a.packet_count)
         }
-        StatsReplyBody::Table(tables) => {
-            format!(
-                "STATS table {}",
-                list(tables.iter(), |t| table(
-                    t.table_id,
-                    t.active_count,
-                    [t.lookup_count, t.matched_count]
-                ))
-            )
-        }
+        StatsReplyBody::Table(tables) => statistics("table", tables.iter(), |t| {
+            table(t.table_id, t.active_count, [t.lookup_count, t.matched_count])
+        }),
         StatsReplyBody::Port(ports) => {
-            format!("STATS port {}", list(ports.iter(), |p| p.port_no.0.to_string()))
+            statistics("port", ports.iter(), |p| p.port_no.0.to_string())
         }
         StatsReplyBody::Queue(queues) => {
-            format!(
-                "STATS queue {}",
-                list(queues.iter(), |q| format!("{}:{}", q.port_no.0, q.queue_id))
-            )
+            statistics("queue", queues.iter(), |q| format!("{}:{}", q.port_no.0, q.queue_id))
         }
         other => format!("STATS {other:?}"),
     }
@@ -242,65 +241,42 @@ fn statistics_v13(body: &MultipartReplyBody<'_>) -> String {
         MultipartReplyBody::Aggregate(a) => {
             format!("STATS aggregate flows={} n={}", a.flow_count, a.packet_count)
         }
-        MultipartReplyBody::Table(tables) => {
-            format!(
-                "STATS table {}",
-                list(tables.iter(), |t| table(
-                    t.table_id,
-                    t.active_count,
-                    [t.lookup_count, t.matched_count]
-                ))
-            )
-        }
+        MultipartReplyBody::Table(tables) => statistics("table", tables.iter(), |t| {
+            table(t.table_id, t.active_count, [t.lookup_count, t.matched_count])
+        }),
         MultipartReplyBody::PortStats(ports) => {
-            format!("STATS port {}", list(ports.iter(), |p| p.port_no.0.to_string()))
+            statistics("port", ports.iter(), |p| p.port_no.0.to_string())
         }
         MultipartReplyBody::Queue(queues) => {
-            format!(
-                "STATS queue {}",
-                list(queues.iter(), |q| format!("{}:{}", q.port_no.0, q.queue_id))
-            )
+            statistics("queue", queues.iter(), |q| format!("{}:{}", q.port_no.0, q.queue_id))
         }
         MultipartReplyBody::PortDesc(ports) => {
-            format!(
-                "STATS port_desc {}",
-                list(ports.iter(), |p| port_text(p.port_no.0, p.config.0))
-            )
+            statistics("port_desc", ports.iter(), |p| port_text(p.port_no.0, p.config.0))
         }
-        MultipartReplyBody::Group(groups) => {
-            format!(
-                "STATS group {}",
-                list(groups.iter(), |g| {
-                    let buckets = list(g.bucket_stats.iter(), |it| it.packet_count.to_string());
-                    format!("{}:{}({buckets})", g.group_id, g.packet_count)
-                })
-            )
-        }
+        MultipartReplyBody::Group(groups) => statistics("group", groups.iter(), |g| {
+            let buckets = list(g.bucket_stats.iter(), |it| it.packet_count.to_string());
+            format!("{}:{}({buckets})", g.group_id, g.packet_count)
+        }),
         MultipartReplyBody::GroupDesc(groups) => {
             let bucket = |b: v13::Bucket<'_>| match b.watch_group {
                 v13::GROUP_ANY => actions_text_v13(b.actions),
                 watched => format!("g{watched}@{}", actions_text_v13(b.actions)),
             };
             let buckets = |g: v13::GroupDesc<'_>| list(g.buckets.iter(), bucket);
-            format!(
-                "STATS group_desc {}",
-                list(groups.iter(), |g| format!("{}:{}", g.group_id, buckets(g)))
-            )
+            let text = |g: v13::GroupDesc<'_>| format!("{}:{}", g.group_id, buckets(g));
+            statistics("group_desc", groups.iter(), text)
         }
-        MultipartReplyBody::Meter(meters) => {
-            let meter = |m: v13::MeterStats<'_>| {
-                let bands = list(m.band_stats.iter(), |band| band.packet_band_count.to_string());
-                format!("{}:{}({bands})", m.meter_id, m.packet_in_count)
-            };
-            format!("STATS meter {}", list(meters.iter(), meter))
-        }
+        MultipartReplyBody::Meter(meters) => statistics("meter", meters.iter(), |m| {
+            let bands = list(m.band_stats.iter(), |band| band.packet_band_count.to_string());
+            format!("{}:{}({bands})", m.meter_id, m.packet_in_count)
+        }),
         MultipartReplyBody::MeterConfig(meters) => {
-            format!("STATS meter_config {}", list(meters.iter(), |m| m.meter_id.to_string()))
+            statistics("meter_config", meters.iter(), |m| m.meter_id.to_string())
         }
         MultipartReplyBody::GroupFeatures(_) => "STATS group_features".to_owned(),
         MultipartReplyBody::MeterFeatures(_) => "STATS meter_features".to_owned(),
         MultipartReplyBody::TableFeatures(tables) => {
-            format!("STATS table_features {}", list(tables.iter(), |t| t.table_id.to_string()))
+            statistics("table_features", tables.iter(), |t| t.table_id.to_string())
         }
         other => format!("STATS {other:?}"),
     }

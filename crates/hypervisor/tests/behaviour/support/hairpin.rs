@@ -40,13 +40,9 @@ pub const BLUE: usize = 1;
 /// both links. Blue's first switch has no entries yet.
 pub fn testbed() -> Testbed {
     let mut testbed = Testbed::new(Version::V1_3, two_networks());
-    for (switch, links) in [(2, "output:10,output:11"), (3, "output:10,output:11")] {
-        both_say(
-            &mut testbed,
-            BLUE,
-            switch,
-            &format!("flow add prio=4 match=in_port=1 actions={links}"),
-        );
+    for switch in [2, 3] {
+        let words = "flow add prio=4 match=in_port=1 actions=output:10,output:11";
+        both_say(&mut testbed, BLUE, switch, words);
         both_say(&mut testbed, BLUE, switch, "flow add prio=3 actions=output:1");
     }
     testbed

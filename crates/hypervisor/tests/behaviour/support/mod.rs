@@ -41,9 +41,11 @@ pub use request::request;
 pub use rounds::{Rounds, nth_add};
 pub use script::{both, happen, play, play_on, play_with};
 pub use testbed::{Big, Counted, LOCAL, Make, SWITCHES, Seen, Testbed, Versions, datapath};
-pub use warm::{Mode, WarmCore, median, seconds, virtual_port};
+pub use warm::{Mode, WarmCore, median, nanoseconds, row, seconds, virtual_port};
 pub use warm_big::WarmBig;
-pub use world::{DPID, LLDP_KEY, Left, Seat, Setup, World, frames};
+pub use world::{
+    DPID, LLDP_KEY, Left, Seat, Setup, World, core_of, drain, frames, keep, shake_hands,
+};
 
 pub use openflow::Version;
 

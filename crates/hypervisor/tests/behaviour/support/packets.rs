@@ -118,27 +118,36 @@ fn lldp() -> Vec<u8> {
 
 /// The PACKET_IN for a packet that the switch buffers under this number.
 pub fn announcement(version: Version, number: u32, frame: &[u8]) -> Vec<u8> {
+    packet_in(version, number, (1, None), frame)
+}
+
+/// A PACKET_IN for a packet that matches no entry, with the ingress port, and on 1.3 with the metadata, if any.
+pub fn packet_in(
+    version: Version,
+    buffer_id: u32,
+    (in_port, metadata): (u16, Option<u64>),
+    data: &[u8],
+) -> Vec<u8> {
     let mut out = Vec::new();
-    let total_len = u16::try_from(frame.len()).unwrap();
+    let total_len = u16::try_from(data.len()).unwrap();
     let mut match_ = MatchBuf::new();
-    match_.exact(OxmField::IN_PORT, 1);
+    match_.exact(OxmField::IN_PORT, in_port.into());
+    if let Some(metadata) = metadata {
+        match_.exact(OxmField::METADATA, metadata.into());
+    }
+    let (in_port, reason) = (v10::PortNo(in_port), v10::PacketInReason::NO_MATCH);
     let written = match version {
-        Version::V1_0 => v10::PacketIn {
-            buffer_id: number,
-            total_len,
-            in_port: v10::PortNo(1),
-            reason: v10::PacketInReason::NO_MATCH,
-            data: frame,
+        Version::V1_0 => {
+            v10::PacketIn { buffer_id, total_len, in_port, reason, data }.write_message(0, &mut out)
         }
-        .write_message(0, &mut out),
         _ => v13::PacketIn {
-            buffer_id: number,
+            buffer_id,
             total_len,
             reason: v13::PacketInReason::NO_MATCH,
             table_id: 1,
-            cookie: 0,
+            cookie: u64::MAX,
             match_: match_.as_match(),
-            data: frame,
+            data,
         }
         .write_message(0, &mut out),
     };

@@ -9,7 +9,7 @@ use fabric::{Dpid, MacAddress, PortNumber, Tagging};
 use hypervisor::TenantId;
 use hypervisor::policy::LabelForm;
 use openflow::Version;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// A tenant's network, in words.
 #[derive(Clone, Debug, Default)]
@@ -37,6 +37,17 @@ impl Plan {
     /// The number of the tenant's switch on this physical switch.
     pub fn head(&self, switch: u64) -> u64 {
         if self.big.contains(&switch) { self.big[0] } else { switch }
+    }
+
+    /// The edge ports: physical switch and virtual port. A shared port is named once for each host.
+    pub fn edge_ports(&self) -> impl Iterator<Item = (u64, u32)> {
+        let edges = self.edges.iter().map(|edge| (edge.0, edge.2));
+        edges.chain(self.shared.iter().map(|edge| (edge.0, edge.2)))
+    }
+
+    /// The edge ports and the ends of links.
+    pub fn ports(&self) -> impl Iterator<Item = (u64, u32)> {
+        self.edge_ports().chain(self.links.iter().flatten().copied())
     }
 }
 

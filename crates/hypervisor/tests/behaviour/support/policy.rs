@@ -67,7 +67,7 @@ fn add_network(line: &str, policy: &mut Policy) {
     policy.maps.insert(WORLD, Arc::new(map));
 }
 
-fn new_tenant(id: u16, name: &str) -> Tenant {
+pub fn new_tenant(id: u16, name: &str) -> Tenant {
     Tenant {
         id: TenantId(id),
         name: name.to_owned(),

@@ -35,6 +35,18 @@ impl<'a> Words<'a> {
         })
     }
 
+    /// The place of a word among the names of commands, types or roles, or the number that the word is.
+    pub fn named(word: &str, names: &[&str]) -> u16 {
+        let named = names.iter().position(|name| *name == word);
+        named.map_or_else(|| word.parse().unwrap(), |at| at as u16)
+    }
+
+    /// The command of a FLOW_MOD. The numbers are the same in both versions.
+    pub fn flow_command(&self) -> u16 {
+        let names = ["add", "modify", "modify_strict", "delete", "delete_strict"];
+        Words::named(self.word(1), &names)
+    }
+
     /// The buffer id, or `NO_BUFFER`.
     pub fn buffer(&self) -> u32 {
         self.number("buffer", NO_BUFFER.into()) as u32
@@ -131,14 +143,7 @@ fn flow_mod(xid: u32, words: &Words<'_>, out: &mut Vec<u8>) {
     FlowMod {
         match_: wire_match(words),
         cookie: words.number("cookie", 0),
-        command: match words.word(1) {
-            "add" => FlowModCommand::ADD,
-            "modify" => FlowModCommand::MODIFY,
-            "modify_strict" => FlowModCommand::MODIFY_STRICT,
-            "delete" => FlowModCommand::DELETE,
-            "delete_strict" => FlowModCommand::DELETE_STRICT,
-            other => FlowModCommand(other.parse().unwrap()),
-        },
+        command: FlowModCommand(words.flow_command()),
         idle_timeout: words.number("idle", 0) as u16,
         hard_timeout: words.number("hard", 0) as u16,
         priority: words.number("prio", 0x8000) as u16,

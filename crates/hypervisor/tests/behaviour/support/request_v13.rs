@@ -31,13 +31,9 @@ pub fn request_v13(xid: u32, words: &Words<'_>, out: &mut Vec<u8>) {
             flow_removed_mask: masks(words, "removed", [15, 0]),
         }),
         "role" => Message::RoleRequest(RoleBody {
-            role: match words.word(1) {
-                "nochange" => Role::NOCHANGE,
-                "equal" => Role::EQUAL,
-                "master" => Role::MASTER,
-                "slave" => Role::SLAVE,
-                other => Role(other.parse().unwrap()),
-            },
+            role: Role(
+                Words::named(words.word(1), &["nochange", "equal", "master", "slave"]).into(),
+            ),
             generation_id: words.number("generation", 0),
         }),
         "set_config" => Message::SetConfig(SwitchConfig {
@@ -84,19 +80,11 @@ fn wire_match(words: &Words<'_>) -> MatchBuf {
 fn flow_mod(xid: u32, words: &Words<'_>, out: &mut Vec<u8>) {
     let instructions = instructions_v13(words.get("actions").unwrap_or(""));
     let fields = wire_match(words);
-    let command = match words.word(1) {
-        "add" => FlowModCommand::ADD,
-        "modify" => FlowModCommand::MODIFY,
-        "modify_strict" => FlowModCommand::MODIFY_STRICT,
-        "delete" => FlowModCommand::DELETE,
-        "delete_strict" => FlowModCommand::DELETE_STRICT,
-        other => FlowModCommand(other.parse().unwrap()),
-    };
     FlowMod {
         cookie: words.number("cookie", 0),
         cookie_mask: words.number("cookie_mask", 0),
         table_id: words.number("table", 0) as u8,
-        command,
+        command: FlowModCommand(words.flow_command() as u8),
         idle_timeout: words.number("idle", 0) as u16,
         hard_timeout: words.number("hard", 0) as u16,
         priority: words.number("prio", 0x8000) as u16,
@@ -139,48 +127,33 @@ fn group_mod(xid: u32, words: &Words<'_>, out: &mut Vec<u8>) {
         }
         buckets.push(Bucket { actions: actions.as_list(), ..bucket });
     }
+    let type_ = words.get("type").unwrap_or("all");
     GroupMod {
-        command: match words.word(1) {
-            "add" => GroupModCommand::ADD,
-            "modify" => GroupModCommand::MODIFY,
-            "delete" => GroupModCommand::DELETE,
-            other => GroupModCommand(other.parse().unwrap()),
-        },
-        type_: match words.get("type").unwrap_or("all") {
-            "all" => GroupType::ALL,
-            "select" => GroupType::SELECT,
-            "indirect" => GroupType::INDIRECT,
-            "ff" => GroupType::FF,
-            other => GroupType(other.parse().unwrap()),
-        },
-        group_id: if words.get("id") == Some("all") {
-            GROUP_ALL
-        } else {
-            words.number("id", 1) as u32
-        },
+        command: GroupModCommand(Words::named(words.word(1), &COMMANDS)),
+        type_: GroupType(Words::named(type_, &["all", "select", "indirect", "ff"]) as u8),
+        group_id: id(words, GROUP_ALL),
         buckets: buckets.as_list(),
     }
     .write_message(xid, out)
     .unwrap();
 }
 
+/// The commands of GROUP_MOD and METER_MOD.
+const COMMANDS: [&str; 3] = ["add", "modify", "delete"];
+
+/// The number of a group or meter, or of all.
+fn id(words: &Words<'_>, all: u32) -> u32 {
+    if words.get("id") == Some("all") { all } else { words.number("id", 1) as u32 }
+}
+
 fn meter_mod(xid: u32, words: &Words<'_>, out: &mut Vec<u8>) {
     let mut bands = ListBuf::<MeterBand<'static>>::new();
     bands.push(MeterBand::Drop { rate: words.number("rate", 1000) as u32, burst_size: 100 });
-    let command = match words.word(1) {
-        "add" => MeterModCommand::ADD,
-        "modify" => MeterModCommand::MODIFY,
-        "delete" => MeterModCommand::DELETE,
-        other => MeterModCommand(other.parse().unwrap()),
-    };
+    let command = MeterModCommand(Words::named(words.word(1), &COMMANDS));
     MeterMod {
         command,
         flags: MeterFlags::KBPS,
-        meter_id: if words.get("id") == Some("all") {
-            METER_ALL
-        } else {
-            words.number("id", 1) as u32
-        },
+        meter_id: id(words, METER_ALL),
         bands: if command == MeterModCommand::DELETE { List::EMPTY } else { bands.as_list() },
     }
     .write_message(xid, out)

@@ -88,22 +88,19 @@ pub fn play(world: &mut World, script: &str) {
                 world.left.clear();
             }
             "wire<" => {
-                let text: Vec<String> = left.iter().map(u32::to_string).collect();
-                assert_eq!(text.join(" "), what, "{}", lines.done());
+                assert_eq!(joined(&left), what, "{}", lines.done());
             }
             "left" => {
                 let mut ports: Vec<u32> = world.left.drain(..).map(|left| left.port).collect();
                 ports.sort_unstable();
-                let text: Vec<String> = ports.iter().map(u32::to_string).collect();
-                assert_eq!(text.join(" "), what, "{}", lines.done());
+                assert_eq!(joined(&ports), what, "{}", lines.done());
             }
             "switch>" => {
                 world.south.clear();
                 world.switch_says(&packet(&format!("hex:{what}")));
             }
             "sent" => {
-                let types: Vec<String> = world.south_types().iter().map(u8::to_string).collect();
-                assert_eq!(types.join(" "), what, "{}", lines.done());
+                assert_eq!(joined(&world.south_types()), what, "{}", lines.done());
             }
             "counted" => {
                 let unexpected = world.core.counters().unexpected.to_string();
@@ -154,6 +151,10 @@ pub fn play(world: &mut World, script: &str) {
     for (name, seat) in &seats {
         assert_eq!(world.heard(*seat), [""; 0], "{name} heard more\n{}", lines.done());
     }
+}
+
+fn joined(numbers: &[impl ToString]) -> String {
+    numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
 
 fn duration(text: &str) -> u64 {

@@ -60,12 +60,13 @@ pub fn testbed() -> Testbed {
     testbed_of(Version::V1_3)
 }
 
-/// A testbed with both tenants. Their second switches forward packets between the link and the host.
+/// A testbed with both tenants. Their second switches forward packets between the link and the host, also in the
+/// reference networks.
 pub fn testbed_of(version: Version) -> Testbed {
     let mut testbed = Testbed::new(version, vec![plan(RED), plan(BLUE)]);
     for tenant in [RED, BLUE] {
-        accept(&mut testbed, tenant, 2, "flow add prio=5 match=in_port=10 actions=output:1");
-        accept(&mut testbed, tenant, 2, "flow add prio=5 match=in_port=1 actions=output:10");
+        both_say(&mut testbed, tenant, 2, "flow add prio=5 match=in_port=10 actions=output:1");
+        both_say(&mut testbed, tenant, 2, "flow add prio=5 match=in_port=1 actions=output:10");
     }
     testbed
 }
@@ -74,6 +75,12 @@ pub fn testbed_of(version: Version) -> Testbed {
 #[track_caller]
 pub fn accept(testbed: &mut Testbed, tenant: usize, switch: u64, words: &str) {
     assert_eq!(testbed.say(tenant, switch, words), [""; 0], "{words}");
+}
+
+/// The source address of packets from this port: a host of the tenant's at a shared port, else any address.
+fn source(plan: &Plan, at: (u64, u32)) -> [u8; 6] {
+    let host = plan.shared.iter().find(|it| (it.0, it.2) == at);
+    host.map_or([2, 0, 0, 0, 0x77, 1], |it| it.3)
 }
 
 pub fn frame(from: [u8; 6], to: [u8; 6]) -> Vec<u8> {
@@ -95,11 +102,7 @@ pub fn reached(
     (switch, port): (u64, u32),
     to: [u8; 6],
 ) -> Reached {
-    let from = match port {
-        7 => host(tenant, 1),
-        8 => host(tenant, 3),
-        _ => [2, 0, 0, 0, 0x77, 1],
-    };
+    let from = source(&plan(tenant), (switch, port));
     let seen = testbed.send(tenant, switch, port, &frame(from, to));
     assert_eq!(seen.received, [], "{port}");
     assert!(!seen.endless);
@@ -140,18 +143,8 @@ pub fn meant(shared: &[(u64, u32, u32, [u8; 6])], from: u32, by: &[u32], to: [u8
 /// only the right hosts.
 #[track_caller]
 pub fn leaves_by(testbed: &mut Testbed, tenant: usize, by: &[u32], note: &str) {
-    let other = 1 - tenant;
     for (at, from) in [((1, WHOLE), WHOLE), ((1, 7), 7), ((1, 8), 8), ((2, WHOLE), LINK)] {
-        for to in [
-            host(tenant, 1),
-            host(tenant, 2),
-            host(tenant, 3),
-            host(other, 1),
-            host(other, 3),
-            STRANGER,
-            BROADCAST,
-            EVERY_NODE,
-        ] {
+        for to in destinations(tenant) {
             let seen = reached(testbed, tenant, at, to);
             assert_eq!(seen, meant(&plan(tenant).shared, from, by, to), "{note}: {at:?} {to:x?}");
         }
@@ -191,9 +184,7 @@ pub fn big_plan(tenant: usize) -> Plan {
 #[track_caller]
 pub fn leaves_big(testbed: &mut Testbed, from: (u64, u32), by: &[u32], to: [u8; 6], note: &str) {
     let plan = big_plan(RED);
-    let source = plan.shared.iter().find(|it| (it.0, it.2) == from);
-    let source = source.map_or([2, 0, 0, 0, 0x77, 1], |it| it.3);
-    let seen = testbed.send(RED, from.0, from.1, &frame(source, to));
+    let seen = testbed.send(RED, from.0, from.1, &frame(source(&plan, from), to));
     let mut reached: Reached = Vec::new();
     for (whose, switch, port, bytes) in seen.delivered {
         match whose {
@@ -242,17 +233,6 @@ pub fn world_on(map: SwitchMap, configure: fn(&mut emulate::Config)) -> (World, 
     (world, red)
 }
 
-/// A testbed with both tenants. Their second switches forward packets between the link and the host, also in the
-/// reference networks.
-pub fn both() -> Testbed {
-    let mut testbed = Testbed::new(Version::V1_3, vec![plan(RED), plan(BLUE)]);
-    for tenant in [RED, BLUE] {
-        both_say(&mut testbed, tenant, 2, "flow add prio=5 match=in_port=10 actions=output:1");
-        both_say(&mut testbed, tenant, 2, "flow add prio=5 match=in_port=1 actions=output:10");
-    }
-    testbed
-}
-
 pub fn address(address: [u8; 6]) -> String {
     address.map(|octet| format!("{octet:02x}")).join(":")
 }
@@ -276,8 +256,7 @@ pub fn same(
     note: &str,
 ) -> Seen {
     let (tenant, switch, port) = at;
-    let mut sources = plan.shared.iter().filter(|it| (it.0, it.2) == (switch, port));
-    let frame = frame(sources.next().map_or([2, 0, 0, 0, 0x77, 1], |it| it.3), to);
+    let frame = frame(source(plan, (switch, port)), to);
     let beside = at_hosts(plan, testbed.send_beside(tenant, switch, port, &frame));
     let mut seen = testbed.send(tenant, switch, port, &frame);
     // The other tenant has ports at the same wires.

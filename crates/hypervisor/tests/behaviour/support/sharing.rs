@@ -49,22 +49,44 @@ fn naming() -> impl Strategy<Value = String> {
     prop_oneof![4 => using(), 1 => rewrites]
 }
 
+/// The match of IP packets at this port, if any, to this address, if any.
+fn match_of(port: Option<&str>, to: Option<String>) -> String {
+    let mut match_ = vec!["ip".to_owned()];
+    match_.extend(port.map(|port| format!("in_port={port}")));
+    match_.extend(to.map(|to| format!("dl_dst={to}")));
+    match_.join(",")
+}
+
+fn port() -> impl Strategy<Value = Option<&'static str>> {
+    prop::option::weighted(0.3, prop::sample::select(vec!["1", "2", "10", "LOCAL"]))
+}
+
+/// A tenant, a switch, and rules for the switch.
+type Rules = (usize, u64, Vec<String>);
+
+/// The case with these rules, half of them before the other commands and half after.
+fn with_rules((mut case, said): (Case, Vec<Rules>)) -> Case {
+    for (at, (tenant, switch, rules)) in said.into_iter().enumerate() {
+        let words = rules.into_iter().map(|words| (tenant, switch, words));
+        let at = if at % 2 == 0 { 0 } else { case.commands.len() };
+        case.commands.splice(at..at, words);
+    }
+    case
+}
+
 fn using() -> impl Strategy<Value = String> {
-    let port = prop::option::weighted(0.3, prop::sample::select(vec!["1", "2", "10", "LOCAL"]));
     let one = addresses().prop_map(|it| it.join(":"));
     let many = Just("01:00:00:00:00:00/01:00:00:00:00:00".to_owned());
     let matched = prop::option::weighted(0.8, prop_oneof![6 => one, 1 => many]);
     let written = prop::option::weighted(0.2, addresses());
     let ends = prop::sample::select(vec!["", "", ",output:1", ",flood", ";goto=1", ";goto=1"]);
     let how = prop::sample::select(vec!["", "", "", "write=", "clear;write="]);
-    (port, matched, written, 1..6u32, ends, how, 1..60_000u16).prop_map(
+    (port(), matched, written, 1..6u32, ends, how, 1..60_000u16).prop_map(
         |(port, matched, written, group, ends, how, priority)| {
-            let mut match_ = vec!["ip".to_owned()];
-            match_.extend(port.map(|port| format!("in_port={port}")));
-            match_.extend(matched.map(|it| format!("dl_dst={it}")));
+            let match_ = match_of(port, matched);
             let written = written.map(|it| format!("mod_dl_dst:{},", it.join(".")));
             let actions = format!("{how}{}group:{group}{ends}", written.unwrap_or_default());
-            format!("flow add match={} prio={priority} actions={actions}", match_.join(","))
+            format!("flow add match={match_} prio={priority} actions={actions}")
         },
     )
 }
@@ -107,7 +129,6 @@ pub fn listing() -> impl Strategy<Value = Case> {
     let set = set.prop_map(|actions| format!("write={}", actions.join(",")));
     let set = prop_oneof![4 => Just(String::new()), 1 => Just("clear".to_owned()), 3 => set];
     let meta = prop_oneof![6 => Just(""), 1 => Just("meta=5/ff")];
-    let port = prop::option::weighted(0.3, prop::sample::select(vec!["1", "2", "10", "LOCAL"]));
     let one = addresses().prop_map(|it| it.join(":"));
     let some = prop::sample::select(vec![
         "01:00:00:00:00:00/01:00:00:00:00:00",
@@ -118,33 +139,25 @@ pub fn listing() -> impl Strategy<Value = Case> {
     let to = prop_oneof![6 => one, 2 => some.prop_map(str::to_owned)];
     let to = prop::option::weighted(0.7, to);
     let next = prop_oneof![3 => Just(None), 2 => (1..=2u8).prop_map(Some)];
-    let rule = (port, to, (applied, set, meta), next, 0..=2u8, 1..60_000u16).prop_map(
+    let rule = (port(), to, (applied, set, meta), next, 0..=2u8, 1..60_000u16).prop_map(
         |(port, to, (applied, set, meta), next, table, priority)| {
-            let mut match_ = vec!["ip".to_owned()];
-            match_.extend(port.map(|port| format!("in_port={port}")));
-            match_.extend(to.map(|it| format!("dl_dst={it}")));
             let next = next.filter(|next| *next > table).map(|next| format!("goto={next}"));
             let words = [applied, set, meta.to_owned(), next.unwrap_or_default()];
             let words: Vec<_> = words.into_iter().filter(|it| !it.is_empty()).collect();
             let actions = if words.is_empty() { "drop".to_owned() } else { words.join(";") };
-            let match_ = match_.join(",");
+            let match_ = match_of(port, to);
             format!("flow add match={match_} prio={priority} actions={actions} table={table}")
         },
     );
     let pass = (1..=2u8, 1..60_000u16).prop_map(|(next, priority)| {
         format!("flow add match=ip prio={priority} actions=meta=5/ff;goto={next}")
     });
-    let said = vec((0..2usize, 1..=3u64, vec(rule, 1..4), pass), 1..8);
-    (cases(Version::V1_3, 0.3), said).prop_map(|(mut case, said)| {
-        // Half of these rules are before the other commands, and half are after.
-        for (at, (tenant, switch, rules, pass)) in said.into_iter().enumerate() {
-            let words = rules.into_iter().chain([pass]);
-            let words: Vec<_> = words.map(|words| (tenant, switch, words)).collect();
-            let at = if at % 2 == 0 { 0 } else { case.commands.len() };
-            case.commands.splice(at..at, words);
-        }
-        case
-    })
+    let rules = (vec(rule, 1..4), pass).prop_map(|(mut rules, pass)| {
+        rules.push(pass);
+        rules
+    });
+    let said = vec((0..2usize, 1..=3u64, rules), 1..8);
+    (cases(Version::V1_3, 0.3), said).prop_map(with_rules)
 }
 
 /// Cases with rules of 1.0 that output to shared ports. Weir accepts those rules that match on a destination. Some
@@ -173,21 +186,10 @@ pub fn naming_v10() -> impl Strategy<Value = Case> {
     ];
     let action = prop_oneof![3 => output.prop_map(str::to_owned), 1 => change];
     let actions = vec(action, 1..6).prop_map(|actions| actions.join(","));
-    let port = prop::option::weighted(0.3, prop::sample::select(vec!["1", "2", "10", "LOCAL"]));
     let to = prop::option::weighted(0.7, addresses().prop_map(|it| it.join(":")));
-    let rule = (port, to, actions, 1..60_000u16).prop_map(|(port, to, actions, priority)| {
-        let mut match_ = vec!["ip".to_owned()];
-        match_.extend(port.map(|port| format!("in_port={port}")));
-        match_.extend(to.map(|it| format!("dl_dst={it}")));
-        format!("flow add match={} prio={priority} actions={actions}", match_.join(","))
+    let rule = (port(), to, actions, 1..60_000u16).prop_map(|(port, to, actions, priority)| {
+        format!("flow add match={} prio={priority} actions={actions}", match_of(port, to))
     });
     let said = vec((0..2usize, 1..=3u64, vec(rule, 1..4)), 1..8);
-    (cases(Version::V1_0, 0.3), said).prop_map(|(mut case, said)| {
-        for (at, (tenant, switch, rules)) in said.into_iter().enumerate() {
-            let words = rules.into_iter().map(|words| (tenant, switch, words));
-            let at = if at % 2 == 0 { 0 } else { case.commands.len() };
-            case.commands.splice(at..at, words);
-        }
-        case
-    })
+    (cases(Version::V1_0, 0.3), said).prop_map(with_rules)
 }

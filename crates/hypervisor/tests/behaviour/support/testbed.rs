@@ -17,14 +17,15 @@ mod traced;
 
 use super::actions::port_v13;
 use super::places::{Plan, hw_addr, know_versions, maps};
-use super::world::has_words;
-use super::{LLDP_KEY, describe, frames, request};
+use super::policy::new_tenant;
+use super::world::{core_of, drain, has_words, keep};
+use super::{describe, frames, request};
 use emulate::{Config, Fault, Host, HostIndex, Network, Point, SessionId, SwitchIndex};
 use fabric::MacAddress;
 use fabric::embedding::SwitchMap;
 use hypervisor::big_switch::{self, BigSwitch};
-use hypervisor::policy::{Limits, Tenant};
-use hypervisor::{ControllerIndex, Instant, Policy, Settings, StoreKey, StoreOp, Switch, TenantId};
+use hypervisor::policy::Tenant;
+use hypervisor::{ControllerIndex, Instant, Policy, Settings, StoreKey, Switch, TenantId};
 use openflow::{ErrorCode, Hello, Version, VersionSet};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -74,7 +75,7 @@ const OWN_TABLES: u8 = 2;
 /// The properties of the switches.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Make {
-    /// The number of packets that a physical switch buffers.
+    /// The number of packets that a physical switch buffers. The reference switches buffer none.
     pub buffers: u32,
     /// Whether the switches execute the action set of a packet on a miss, as Open vSwitch does.
     pub runs_sets: bool,
@@ -141,17 +142,12 @@ fn settings() -> Settings {
 
 impl Testbed {
     pub fn new(version: Version, plans: Vec<Plan>) -> Testbed {
-        Testbed::with_buffers(version, plans, 0)
-    }
-
-    /// A testbed with physical switches that buffer this number of packets. The reference switches buffer none.
-    pub fn with_buffers(version: Version, plans: Vec<Plan>, buffers: u32) -> Testbed {
-        Testbed::mixed([version; SWITCHES as usize], plans, buffers)
+        Testbed::mixed([version; SWITCHES as usize], plans)
     }
 
     /// A testbed with switches of several versions. All members of a big switch must speak the same version.
-    pub fn mixed(versions: Versions, plans: Vec<Plan>, buffers: u32) -> Testbed {
-        Testbed::made(versions, plans, Make { buffers, ..Make::default() })
+    pub fn mixed(versions: Versions, plans: Vec<Plan>) -> Testbed {
+        Testbed::made(versions, plans, Make::default())
     }
 
     /// A testbed with switches of these versions and properties.
@@ -192,17 +188,7 @@ impl Testbed {
         let policy = Arc::new(policy);
         for (at, &version) in versions.iter().enumerate() {
             let features = shake_hands(&mut testbed.physical, SwitchIndex(at), version);
-            let settings = settings();
-            let core = Switch::new(
-                &features,
-                policy.clone(),
-                settings,
-                LLDP_KEY,
-                Vec::new(),
-                false,
-                Instant(0),
-            );
-            testbed.cores.push(core.unwrap());
+            testbed.cores.push(core_of(&features, &policy, settings(), &BTreeMap::new(), 0));
         }
         testbed.pump();
         for (key, plan) in big_switch::plans(&policy) {
@@ -223,14 +209,7 @@ impl Testbed {
         testbed.pump();
         for tenant in 0..testbed.plans.len() {
             for switch in testbed.switches_of(tenant) {
-                if let Some(big) = testbed.big(tenant, switch) {
-                    let front = big.front.as_mut().expect("no front");
-                    assert!(front.is_ready());
-                    let seat = front.controller_connected(TenantId(tenant as u16 + 1));
-                    testbed.seats.insert((tenant, switch), seat.expect("not served"));
-                    continue;
-                }
-                let core = &mut testbed.cores[switch as usize - 1];
+                let core = testbed.serving(tenant, switch);
                 assert!(core.is_ready());
                 let seat = core.controller_connected(TenantId(tenant as u16 + 1));
                 testbed.seats.insert((tenant, switch), seat.expect("not served"));
@@ -244,6 +223,14 @@ impl Testbed {
     /// The version that a switch speaks.
     pub fn version(&self, switch: u64) -> Version {
         self.versions[switch as usize - 1]
+    }
+
+    /// The core that serves a tenant's switch: the front of a big switch, or the core of the physical switch.
+    fn serving(&mut self, tenant: usize, switch: u64) -> &mut Switch {
+        match self.bigs.iter_mut().find(|big| (big.tenant, big.head) == (tenant, switch)) {
+            Some(big) => big.front.as_mut().expect("no front"),
+            None => &mut self.cores[switch as usize - 1],
+        }
     }
 
     pub fn big(&mut self, tenant: usize, switch: u64) -> Option<&mut Big> {
@@ -289,11 +276,9 @@ impl Testbed {
     /// A tenant's controller sends a request to one of its switches. Gives the messages that the controller then
     /// receives.
     pub fn say(&mut self, tenant: usize, switch: u64, words: &str) -> Vec<String> {
-        let before = self.seen.received.len();
-        self.speak(tenant, switch, words);
+        let received = self.say_together(tenant, switch, &[words]);
         self.cores.iter().for_each(has_words);
-        let received = self.seen.received.split_off(before);
-        received.into_iter().map(|(_, _, words)| words).collect()
+        received
     }
 
     /// A tenant's controller sends several requests without waiting for replies. Gives the messages that the
@@ -315,16 +300,7 @@ impl Testbed {
         let message = request(self.version(switch), 7, &self.addressed(tenant, switch, words));
         let seat = self.seats[&(tenant, switch)];
         let now = Instant(self.now);
-        match self.big(tenant, switch) {
-            Some(big) => {
-                let front = big.front.as_mut().expect("no front");
-                front.handle_controller_message(seat, &message, now);
-            }
-            None => {
-                let core = &mut self.cores[switch as usize - 1];
-                core.handle_controller_message(seat, &message, now);
-            }
-        }
+        self.serving(tenant, switch).handle_controller_message(seat, &message, now);
     }
 
     /// Adds the address of the tenant's virtual port to a PORT_MOD that has no address.
@@ -412,32 +388,15 @@ impl Testbed {
 
     /// The reference count of each of a tenant's groups, as the tenant's controller receives it.
     pub fn references(&mut self, tenant: usize, switch: u64) -> Vec<(u32, u32)> {
-        let seat = self.seats[&(tenant, switch)];
-        let core = &mut self.cores[switch as usize - 1];
-        core.handle_controller_message(
-            seat,
-            &request(Version::V1_3, 7, "stats group"),
-            Instant(self.now),
-        );
-        let asked = core.switch_outbox();
-        let bytes = asked.as_slice().to_vec();
-        asked.consume(bytes.len());
-        for message in frames(&bytes) {
-            self.physical.handle_message(self.now, SwitchIndex(switch as usize - 1), &message);
-        }
-        let answers = self.physical.take_output(SwitchIndex(switch as usize - 1), SessionId::MAIN);
-        for message in frames(&answers) {
-            core.handle_switch_message(&message, Instant(self.now));
-        }
-        let received = core.controller_outbox(seat).unwrap().as_slice().to_vec();
+        self.raw.clear();
+        self.speak(tenant, switch, "stats group");
         let mut references = Vec::new();
-        for message in frames(&received) {
+        for message in std::mem::take(&mut self.raw) {
             let reply = openflow::v13::MultipartReply::parse(&message[8..]).unwrap();
             if let openflow::v13::MultipartReplyBody::Group(groups) = reply.body {
                 references.extend(groups.iter().map(|group| (group.group_id, group.ref_count)));
             }
         }
-        self.pump();
         references
     }
 
@@ -493,11 +452,8 @@ impl Testbed {
                 moved = true;
                 match event {
                     big_switch::Event::Start(features) => {
-                        let (policy, settings) = (self.policy.clone(), settings());
-                        let stored = big.store.clone().into_iter().collect();
-                        let front =
-                            Switch::new(&features, policy, settings, LLDP_KEY, stored, false, now);
-                        big.front = Some(front.unwrap());
+                        let (policy, store) = (&self.policy, &big.store);
+                        big.front = Some(core_of(&features, policy, settings(), store, self.now));
                     }
                     big_switch::Event::Stop => big.front = None,
                     big_switch::Event::TooManyPorts(ports) => panic!("{ports} ports"),
@@ -506,32 +462,22 @@ impl Testbed {
             }
             for (&dpid, &seat) in &big.seats {
                 let Some(outbox) = big.joint.member_outbox(dpid) else { continue };
-                let bytes = outbox.as_slice().to_vec();
-                outbox.consume(bytes.len());
+                let bytes = drain(outbox);
                 moved |= !bytes.is_empty();
                 for message in frames(&bytes) {
                     let core = &mut self.cores[dpid as usize - 1];
                     core.handle_controller_message(seat, &message, now);
                 }
             }
-            let outbox = big.joint.front_outbox();
-            let bytes = outbox.as_slice().to_vec();
-            outbox.consume(bytes.len());
+            let bytes = drain(big.joint.front_outbox());
             moved |= !bytes.is_empty();
             let Some(front) = &mut big.front else { continue };
             for message in frames(&bytes) {
                 front.handle_switch_message(&message, now);
             }
             while front.poll_event().is_some() {}
-            moved |= front.next_turn(now);
-            while let Some((number, operations)) = front.poll_store() {
-                moved = true;
-                operations.into_iter().for_each(|operation| keep(&mut big.store, operation));
-                front.handle_stored(number, now);
-            }
-            let outbox = front.switch_outbox();
-            let bytes = outbox.as_slice().to_vec();
-            outbox.consume(bytes.len());
+            moved |= take_turn(front, &mut big.store, now);
+            let bytes = drain(front.switch_outbox());
             moved |= !bytes.is_empty();
             for message in frames(&bytes) {
                 big.joint.handle_front(&message, now);
@@ -539,8 +485,7 @@ impl Testbed {
             while let Some(index) = front.poll_controller() {
                 moved = true;
                 let Some(outbox) = front.controller_outbox(index) else { continue };
-                let bytes = outbox.as_slice().to_vec();
-                outbox.consume(bytes.len());
+                let bytes = drain(outbox);
                 front.written(index, false);
                 self.raw.extend(frames(&bytes));
                 let received = frames(&bytes).map(|frame| (big.tenant, big.head, describe(&frame)));
@@ -557,17 +502,11 @@ impl Testbed {
             moved |= self.take_event(at as u64 + 1, event);
         }
         let core = &mut self.cores[at];
-        moved |= core.next_turn(now);
-        while let Some((number, operations)) = core.poll_store() {
-            moved = true;
-            operations.into_iter().for_each(|operation| keep(&mut self.stores[at], operation));
-            core.handle_stored(number, now);
-        }
+        moved |= take_turn(core, &mut self.stores[at], now);
         while let Some(index) = core.poll_controller() {
             moved = true;
             let Some(outbox) = core.controller_outbox(index) else { continue };
-            let bytes = outbox.as_slice().to_vec();
-            outbox.consume(bytes.len());
+            let bytes = drain(outbox);
             core.written(index, false);
             let dpid = at as u64 + 1;
             let sits = |big: &&mut Big| big.seats.get(&dpid) == Some(&index);
@@ -590,9 +529,7 @@ impl Testbed {
             let received = frames(&bytes).map(|frame| (tenant, switch, describe(&frame)));
             self.seen.received.extend(received);
         }
-        let outbox = core.switch_outbox();
-        let bytes = outbox.as_slice().to_vec();
-        outbox.consume(bytes.len());
+        let bytes = drain(core.switch_outbox());
         moved |= !bytes.is_empty();
         for message in frames(&bytes) {
             if self.refuse_at_switch(at, &message) {
@@ -614,35 +551,27 @@ impl Testbed {
     }
 }
 
-fn keep(store: &mut BTreeMap<StoreKey, Vec<u8>>, operation: StoreOp) {
-    match operation {
-        StoreOp::Put(key, bytes) => drop(store.insert(key, bytes)),
-        StoreOp::Delete(key) => drop(store.remove(&key)),
+/// One turn of a core, and the changes of the core's store.
+fn take_turn(core: &mut Switch, store: &mut BTreeMap<StoreKey, Vec<u8>>, now: Instant) -> bool {
+    let mut moved = core.next_turn(now);
+    while let Some((number, operations)) = core.poll_store() {
+        moved = true;
+        keep(store, operations);
+        core.handle_stored(number, now);
     }
+    moved
 }
 
 fn tenant((at, plan): (usize, &Plan)) -> Tenant {
-    Tenant {
-        id: TenantId(at as u16 + 1),
-        name: ["red", "blue", "green"][at].to_owned(),
-        weight: 1,
-        flowspace: Vec::new(),
-        limits: Limits::default(),
-        queues: Vec::new(),
-        // The experimenter id of Nicira, which the emulated switches do not support.
-        experimenters: vec![0x2320],
-        statistics: Default::default(),
-        labels: plan.labels,
-    }
+    // The experimenter id of Nicira, which the emulated switches do not support.
+    let (experimenters, labels) = (vec![0x2320], plan.labels);
+    let name = ["red", "blue", "green"][at];
+    Tenant { experimenters, labels, ..new_tenant(at as u16 + 1, name) }
 }
 
 pub fn switches_of(plan: &Plan) -> Vec<u64> {
-    let edges = plan.edges.iter().map(|edge| edge.0).chain(plan.shared.iter().map(|s| s.0));
-    let ends = plan.links.iter().flatten().map(|end| end.0);
-    let mut all: Vec<u64> = edges.chain(ends).map(|switch| plan.head(switch)).collect();
-    all.sort_unstable();
-    all.dedup();
-    all
+    let all: BTreeSet<u64> = plan.ports().map(|(switch, _)| plan.head(switch)).collect();
+    all.into_iter().collect()
 }
 
 pub fn reference_index(plan: &Plan, switch: u64) -> SwitchIndex {
@@ -714,14 +643,8 @@ fn reference(
         config.n_tables = config.n_tables.saturating_sub(OWN_TABLES).max(1);
         config.faults = make.faults();
         let index = network.add_switch(emulate::Switch::new(config));
-        let edges = plan.edges.iter().filter(|edge| plan.head(edge.0) == switch);
-        let edges = edges.map(|edge| edge.2);
-        let shared = plan.shared.iter().filter(|edge| plan.head(edge.0) == switch);
-        let shared = shared.map(|edge| edge.2);
-        let ends = plan.links.iter().flatten().filter(|end| plan.head(end.0) == switch);
-        let ends = ends.map(|end| end.1);
-        let ports: BTreeSet<u32> = edges.chain(shared).chain(ends).collect();
-        for port in ports {
+        let ports = plan.ports().filter(|(at, _)| plan.head(*at) == switch);
+        for port in ports.map(|(_, port)| port).collect::<BTreeSet<u32>>() {
             let added = emulate::PortConfig::new(port);
             network.switch_mut(index).unwrap().add_port(0, added, &mut Vec::new());
         }
@@ -730,17 +653,14 @@ fn reference(
     for &[a, b] in &plan.links {
         network.link(point(a), point(b));
     }
-    let mut hosts = Vec::new();
-    let edges = plan.edges.iter().map(|&(switch, _, port)| (switch, port));
-    let shared: BTreeSet<_> = plan.shared.iter().map(|edge| (edge.0, edge.2)).collect();
-    for (switch, port) in edges.chain(shared) {
-        network.add_host(silent(), point((switch, port)));
-        hosts.push((switch, port));
+    let hosts: BTreeSet<(u64, u32)> = plan.edge_ports().collect();
+    for &host in &hosts {
+        network.add_host(silent(), point(host));
     }
     for (at, switch) in switches_of(plan).into_iter().enumerate() {
         shake_hands(&mut network, SwitchIndex(at), version(switch));
     }
-    (network, hosts)
+    (network, hosts.into_iter().collect())
 }
 
 fn silent() -> Host {

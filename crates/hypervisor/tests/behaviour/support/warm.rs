@@ -1,11 +1,12 @@
 //! A core that forwards, with cheap models of the switch and the controllers, to count allocations and measure time.
 
+use super::packets::packet_in;
+use super::world::{LLDP_KEY, drain, frames, shake_hands};
 use super::{packet, policy, request};
 use fabric::embedding::{Hop, Member, PortKind, SwitchMap, Tag, VirtualPort};
 use fabric::{Dpid, PortNumber};
-use hypervisor::{ControllerIndex, Instant, LldpKey, Policy, Settings, Switch, TenantId};
-use openflow::v13::{MatchBuf, OxmField};
-use openflow::{NO_BUFFER, Version, frame, v10, v13};
+use hypervisor::{ControllerIndex, Instant, Policy, Settings, Switch, TenantId};
+use openflow::{NO_BUFFER, Version, frame};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,36 +47,17 @@ impl WarmCore {
             versions: openflow::VersionSet::only(version),
             ..emulate::Config::new(dpid, 30)
         });
-        let mut out = Vec::new();
-        emulated.connect(&mut out);
-        let mut hello = Vec::new();
-        openflow::Hello::write_message(openflow::VersionSet::only(version), 1, &mut hello).unwrap();
-        emulated.handle_message(0, &hello, &mut out);
-        out.clear();
-        emulated.handle_message(0, &request(version, 2, "features"), &mut out);
-        let mut switch = Switch::new(
-            &out,
-            policy,
-            Settings::default(),
-            LldpKey([1; 16]),
-            Vec::new(),
-            true,
-            Instant(0),
-        )
-        .unwrap();
+        let features = shake_hands(&mut emulated, version);
+        let (settings, stored, now) = (Settings::default(), Vec::new(), Instant(0));
+        let switch = Switch::new(&features, policy, settings, LLDP_KEY, stored, true, now);
+        let mut switch = switch.unwrap();
         while !switch.switch_outbox().is_empty() {
-            let bytes = switch.switch_outbox().as_slice().to_vec();
-            switch.switch_outbox().consume(bytes.len());
-            out.clear();
-            let mut rest = bytes.as_slice();
-            while let Some(length) = frame::next(rest).unwrap() {
-                emulated.handle_message(0, &rest[..length], &mut out);
-                rest = &rest[length..];
+            let mut out = Vec::new();
+            for message in frames(&drain(switch.switch_outbox())) {
+                emulated.handle_message(0, &message, &mut out);
             }
-            let mut rest = out.as_slice();
-            while let Some(length) = frame::next(rest).unwrap() {
-                switch.handle_switch_message(&rest[..length], Instant(1_000));
-                rest = &rest[length..];
+            for message in frames(&out) {
+                switch.handle_switch_message(&message, Instant(1_000));
             }
         }
         assert!(switch.is_ready());
@@ -114,10 +96,10 @@ impl WarmCore {
             let words = format!("out in_port=1 actions={outputs} data={name}");
             let out = request(version, 7, &words);
             let came = match mode {
-                Mode::Slices => (1, 1 << 48),
-                Mode::Networks => (n, u64::from(n) << 48 | 1 << 32),
+                Mode::Slices => (1, Some(1 << 48)),
+                Mode::Networks => (n, Some(u64::from(n) << 48 | 1 << 32)),
             };
-            (packet_in(version, came, &packet(&name)), out)
+            (packet_in(version, NO_BUFFER, came, &packet(&name)), out)
         };
         names.map(pair).collect()
     }
@@ -224,11 +206,8 @@ impl WarmCore {
             }
             outbox.consume(length);
             if self.answers {
-                let mut rest = answer.as_slice();
-                while let Some(length) = frame::next(rest).unwrap() {
-                    let (message, tail) = rest.split_at(length);
-                    self.timed(|switch, now| switch.handle_switch_message(message, now));
-                    rest = tail;
+                for message in frames(&answer) {
+                    self.timed(|switch, now| switch.handle_switch_message(&message, now));
                 }
                 continue;
             }
@@ -316,6 +295,12 @@ pub enum Mode {
     Networks,
 }
 
+/// The first columns of a row that an example prints.
+pub fn row(version: Version, mode: Mode) -> String {
+    let mode = if mode == Mode::Slices { "slices" } else { "networks" };
+    format!("{:<8} {mode:<9}", version.to_string())
+}
+
 /// A virtual port that is up.
 pub fn virtual_port(kind: PortKind) -> VirtualPort {
     VirtualPort { mac: [2, 0, 0, 0, 0, 1], name: String::new(), up: true, speed: None, kind }
@@ -347,42 +332,16 @@ fn policy_of(tenants: u16, mode: Mode, offset: u16) -> Policy {
     policy
 }
 
-pub fn packet_in(version: Version, (in_port, metadata): (u16, u64), data: &[u8]) -> Vec<u8> {
-    let mut out = Vec::new();
-    if version == Version::V1_0 {
-        v10::PacketIn {
-            buffer_id: NO_BUFFER,
-            total_len: data.len() as u16,
-            in_port: v10::PortNo(in_port),
-            reason: v10::PacketInReason::NO_MATCH,
-            data,
-        }
-        .write_message(0, &mut out)
-        .unwrap();
-    } else {
-        let mut fields = MatchBuf::new();
-        fields.exact(OxmField::IN_PORT, in_port.into());
-        fields.exact(OxmField::METADATA, metadata.into());
-        v13::PacketIn {
-            buffer_id: NO_BUFFER,
-            total_len: data.len() as u16,
-            reason: v13::PacketInReason::NO_MATCH,
-            table_id: 1,
-            cookie: u64::MAX,
-            match_: fields.as_match(),
-            data,
-        }
-        .write_message(0, &mut out)
-        .unwrap();
-    }
-    out
-}
-
 /// The number of seconds that this work takes.
 pub fn seconds(work: impl FnOnce()) -> f64 {
     let began = std::time::Instant::now();
     work();
     began.elapsed().as_secs_f64()
+}
+
+/// The number of nanoseconds that one of so many messages takes.
+pub fn nanoseconds(messages: u32, work: impl FnOnce()) -> f64 {
+    seconds(work) * 1e9 / f64::from(messages)
 }
 
 /// The median: the value in the middle.

@@ -6,13 +6,14 @@
 //!                                                                                 the big switch
 //! ```
 
+use super::packets::packet_in;
 use super::places::{Plan, know_versions, maps};
 use super::warm::WarmCore;
 use super::world::LLDP_KEY;
 use super::{packet, policy, request};
 use hypervisor::big_switch::{self, BigSwitch};
 use hypervisor::{ControllerIndex, Instant, Outbox, Settings, Switch, TenantId};
-use openflow::{Version, frame};
+use openflow::{NO_BUFFER, Version, frame};
 use std::sync::Arc;
 
 const RED: TenantId = TenantId(1);
@@ -81,7 +82,7 @@ impl WarmBig {
     pub fn messages(version: Version) -> (Vec<u8>, Vec<u8>) {
         let name = "10.1.0.1>10.9.0.1";
         let out = request(version, 7, &format!("out in_port=1 actions=output:2 data={name}"));
-        (super::warm::packet_in(version, (1, 1 << 48 | 1 << 32), &packet(name)), out)
+        (packet_in(version, NO_BUFFER, (1, Some(1 << 48 | 1 << 32)), &packet(name)), out)
     }
 
     /// The first member's switch sends a message.

@@ -7,8 +7,8 @@
 use super::{describe, policy, request};
 use emulate::{Config, ServiceTime, SlowSwitch};
 use hypervisor::{
-    ControllerIndex, Event, Instant, LldpKey, Policy, Pool, Settings, StoreKey, StoreOp, Switch,
-    TenantId,
+    ControllerIndex, Event, Instant, LldpKey, Outbox, Policy, Pool, Settings, StoreKey, StoreOp,
+    Switch, TenantId,
 };
 use openflow::{Hello, Version, VersionSet, frame};
 use std::collections::{BTreeMap, VecDeque};
@@ -129,16 +129,7 @@ impl World {
         let service = setup.per_second.map_or(ServiceTime::default(), ServiceTime::per_second);
         let names = setup.policy.tenants.iter().map(|t| (t.name.clone(), t.id)).collect();
         let policy = Arc::new(setup.policy);
-        let core = Switch::new(
-            &features,
-            policy.clone(),
-            setup.settings,
-            LLDP_KEY,
-            Vec::new(),
-            false,
-            Instant(0),
-        )
-        .unwrap();
+        let core = core_of(&features, &policy, setup.settings, &BTreeMap::new(), 0);
         let mut world = World {
             core,
             switch: SlowSwitch::with_bucket(switch, service, setup.bucket),
@@ -238,17 +229,7 @@ impl World {
         // Changes that are not stored yet are lost.
         self.unstored.clear();
         let features = shake_hands(self.switch.switch_mut(), self.version);
-        let restored = self.store.iter().map(|(key, bytes)| (*key, bytes.clone())).collect();
-        self.core = Switch::new(
-            &features,
-            self.policy.clone(),
-            self.settings,
-            LLDP_KEY,
-            restored,
-            false,
-            Instant(self.now),
-        )
-        .unwrap();
+        self.core = core_of(&features, &self.policy, self.settings, &self.store, self.now);
         self.share_memory();
         self.controllers.clear();
         self.events.clear();
@@ -343,23 +324,10 @@ impl World {
     /// The store finishes all changes that it has taken.
     pub fn stored(&mut self) {
         for (number, operations) in std::mem::take(&mut self.unstored) {
-            self.keep(operations);
+            keep(&mut self.store, operations);
             self.core.handle_stored(number, Instant(self.now));
         }
         self.pump();
-    }
-
-    fn keep(&mut self, operations: Vec<StoreOp>) {
-        for operation in operations {
-            match operation {
-                StoreOp::Put(key, bytes) => {
-                    self.store.insert(key, bytes);
-                }
-                StoreOp::Delete(key) => {
-                    self.store.remove(&key);
-                }
-            }
-        }
     }
 
     /// Carries messages until no messages are left.
@@ -379,7 +347,7 @@ impl World {
     fn pump_store(&mut self) -> bool {
         let Some((number, operations)) = self.core.poll_store() else { return false };
         if self.store_at_once {
-            self.keep(operations);
+            keep(&mut self.store, operations);
             self.core.handle_stored(number, Instant(self.now));
         } else {
             self.unstored.push((number, operations));
@@ -454,9 +422,7 @@ impl World {
     }
 
     fn pump_south(&mut self) -> bool {
-        let outbox = self.core.switch_outbox();
-        let bytes = outbox.as_slice().to_vec();
-        outbox.consume(bytes.len());
+        let bytes = drain(self.core.switch_outbox());
         for message in frames(&bytes) {
             if !self.by_hand {
                 self.switch.offer(self.now + self.delay, &message);
@@ -512,14 +478,7 @@ impl World {
 
     /// The entries on the switch, in words and sorted: `table prio match`.
     pub fn switch_flows(&self) -> Vec<String> {
-        let mut flows: Vec<String> = self
-            .switch
-            .switch()
-            .flows()
-            .map(|(table, flow)| format!("{table} prio={} {}", flow.priority, flow.match_))
-            .collect();
-        flows.sort();
-        flows
+        flows_of(self.switch.switch())
     }
 
     /// The number of stored items.
@@ -554,6 +513,15 @@ impl World {
     }
 }
 
+/// The entries on a switch, in words and sorted: `table prio match`.
+pub fn flows_of(switch: &emulate::Switch) -> Vec<String> {
+    let flows = switch.flows();
+    let flows = flows.map(|(table, it)| format!("{table} prio={} {}", it.priority, it.match_));
+    let mut flows: Vec<String> = flows.collect();
+    flows.sort();
+    flows
+}
+
 /// Fails if a refusal by Weir has no reason in words.
 pub fn has_words(core: &Switch) {
     for (_, refusal) in core.all_refusals() {
@@ -562,8 +530,37 @@ pub fn has_words(core: &Switch) {
     }
 }
 
+/// The core of a switch with this FEATURES_REPLY. The core starts with the stored state.
+pub fn core_of(
+    features: &[u8],
+    policy: &Arc<Policy>,
+    settings: Settings,
+    stored: &BTreeMap<StoreKey, Vec<u8>>,
+    now: u64,
+) -> Switch {
+    let (policy, stored) = (Arc::clone(policy), stored.clone().into_iter().collect());
+    Switch::new(features, policy, settings, LLDP_KEY, stored, false, Instant(now)).unwrap()
+}
+
+/// Stores changes.
+pub fn keep(store: &mut BTreeMap<StoreKey, Vec<u8>>, operations: Vec<StoreOp>) {
+    for operation in operations {
+        match operation {
+            StoreOp::Put(key, bytes) => drop(store.insert(key, bytes)),
+            StoreOp::Delete(key) => drop(store.remove(&key)),
+        }
+    }
+}
+
+/// Takes the bytes in an outbox.
+pub fn drain(outbox: &mut Outbox) -> Vec<u8> {
+    let bytes = outbox.as_slice().to_vec();
+    outbox.consume(bytes.len());
+    bytes
+}
+
 /// Exchanges HELLO, then requests FEATURES. Gives the FEATURES_REPLY.
-fn shake_hands(switch: &mut emulate::Switch, version: Version) -> Vec<u8> {
+pub fn shake_hands(switch: &mut emulate::Switch, version: Version) -> Vec<u8> {
     let mut out = Vec::new();
     switch.connect(&mut out);
     let mut hello = Vec::new();

@@ -1,9 +1,10 @@
 //! The port counters of tenants on the testbed, and the messages about these counters between the testbed's cores.
 
-use super::{LLDP_KEY, Testbed, shake_hands};
+use super::{Testbed, shake_hands};
+use crate::support::world::core_of;
 use crate::support::{frames, request};
 use emulate::{SessionId, SwitchIndex};
-use hypervisor::{Count, Counts, Event, Instant, Settings, Switch, TenantId};
+use hypervisor::{Count, Counts, Event, Instant, Settings, TenantId};
 use openflow::Version;
 
 /// The packets and bytes that a port has received, and those that a port has sent. `None` means "not counted".
@@ -68,13 +69,10 @@ impl Testbed {
 
     /// A switch connects again. The new core starts with the stored state.
     pub fn reconnect(&mut self, switch: u64) {
-        let (at, now, version) = (switch as usize - 1, Instant(self.now), self.version(switch));
-        let index = SwitchIndex(at);
-        let features = shake_hands(&mut self.physical, index, version);
-        let stored = self.stores[at].clone().into_iter().collect();
-        let (policy, settings) = (self.policy.clone(), Settings::default());
-        let core = Switch::new(&features, policy, settings, LLDP_KEY, stored, false, now);
-        self.cores[at] = core.unwrap();
+        let (at, version) = (switch as usize - 1, self.version(switch));
+        let features = shake_hands(&mut self.physical, SwitchIndex(at), version);
+        let (settings, store) = (Settings::default(), &self.stores[at]);
+        self.cores[at] = core_of(&features, &self.policy, settings, store, self.now);
         self.pump();
         let seats = self.seats.iter_mut().filter(|((_, other), _)| *other == switch);
         for (&(tenant, _), seat) in seats {
@@ -101,7 +99,7 @@ impl Testbed {
     /// The number of statistics requests that a physical switch of 1.3 has received.
     pub fn asked_for_statistics(&self, switch: u64) -> u64 {
         const MULTIPART_REQUEST: usize = 18;
-        self.cores[switch as usize - 1].counters().to_switch[MULTIPART_REQUEST]
+        self.sent(switch, MULTIPART_REQUEST)
     }
 
     /// The number of messages of this type that a physical switch has received.

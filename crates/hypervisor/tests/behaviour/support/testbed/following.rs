@@ -6,7 +6,7 @@ use crate::support::{describe, frames};
 use emulate::SessionId;
 use fabric::embedding::SwitchMap;
 use hypervisor::{Instant, Policy, big_switch};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 

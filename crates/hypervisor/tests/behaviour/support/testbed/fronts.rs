@@ -72,8 +72,7 @@ impl Testbed {
 
     fn find_front(&mut self, tenant: usize, head: u64) {
         let id = TenantId(tenant as u16 + 1);
-        let front = self.big(tenant, head).unwrap().front.as_mut().expect("it did not come back");
-        let seat = front.controller_connected(id).expect("not served");
+        let seat = self.serving(tenant, head).controller_connected(id).expect("not served");
         self.seats.insert((tenant, head), seat);
         self.pump();
     }

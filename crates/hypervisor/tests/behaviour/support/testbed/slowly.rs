@@ -11,8 +11,7 @@ impl Testbed {
     pub fn hand_to_members(&mut self, tenant: usize, head: u64, xid: u32, words: &str) {
         let message = request(self.version(head), xid, words);
         let (seat, now) = (self.seats[&(tenant, head)], Instant(self.now));
-        let front = self.big(tenant, head).and_then(|big| big.front.as_mut()).expect("no front");
-        front.handle_controller_message(seat, &message, now);
+        self.serving(tenant, head).handle_controller_message(seat, &message, now);
         self.pump_bigs();
     }
 

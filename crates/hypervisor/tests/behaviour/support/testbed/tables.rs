@@ -1,6 +1,7 @@
 //! The rules and groups of the physical switches, and the changes that a switch makes by itself.
 
 use super::{SWITCHES, Testbed};
+use crate::support::world::flows_of;
 use emulate::{Point, SessionId, SwitchIndex};
 use openflow::Version;
 
@@ -10,13 +11,7 @@ pub type Place = (u64, u32);
 impl Testbed {
     /// The entries on a physical switch, in words.
     pub fn entries(&self, switch: u64) -> Vec<String> {
-        let switch = self.physical.switch(SwitchIndex(switch as usize - 1)).unwrap();
-        let mut entries: Vec<String> = switch
-            .flows()
-            .map(|(table, flow)| format!("{table} prio={} {}", flow.priority, flow.match_))
-            .collect();
-        entries.sort();
-        entries
+        flows_of(self.physical.switch(SwitchIndex(switch as usize - 1)).unwrap())
     }
 
     /// The number of groups on a physical switch.
@@ -83,6 +78,6 @@ impl Testbed {
     }
 }
 
-fn place(point: Point) -> Place {
+pub(super) fn place(point: Point) -> Place {
     (point.switch.0 as u64 + 1, point.port)
 }

@@ -1,5 +1,6 @@
 //! A comparison of the trace of a frame with the real path of the frame.
 
+use super::tables::place;
 use super::{Seen, Testbed};
 use emulate::HostIndex;
 use hypervisor::trace::{Packet, Passage, Step, To};
@@ -33,8 +34,8 @@ impl Testbed {
         self.seen = Seen::default();
         let journey = self.physical.inject(self.now, HostIndex(host), frame);
         let at_host = |(host, bytes): &(HostIndex, Vec<u8>)| {
-            let point = self.host_points[host.0];
-            (point.switch.0 as u64 + 1, point.port, bytes.clone())
+            let (switch, port) = place(self.host_points[host.0]);
+            (switch, port, bytes.clone())
         };
         let mut delivered: Vec<_> = journey.delivered.iter().map(at_host).collect();
         delivered.sort();
@@ -73,11 +74,7 @@ impl Testbed {
                 let mut ends = WIRES.iter().flat_map(|&[a, b]| [(a, b), (b, a)]);
                 if let Some((_, far)) = ends.find(|(near, _)| *near == here) {
                     due.push((far.0, Packet { in_port: far.1, frame: output.frame }, is_doubtful));
-                } else if self
-                    .host_points
-                    .iter()
-                    .any(|it| (it.switch.0 as u64 + 1, it.port) == here)
-                {
+                } else if self.has_host(here) {
                     let to = if is_doubtful { &mut traced.possible } else { &mut traced.certain };
                     to.push((switch, number, output.frame));
                 }
