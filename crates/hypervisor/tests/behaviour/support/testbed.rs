@@ -145,6 +145,12 @@ impl Testbed {
         Testbed::mixed([version; SWITCHES as usize], plans)
     }
 
+    /// A testbed with physical switches that buffer this number of packets. The reference switches buffer none.
+    pub fn with_buffers(version: Version, plans: Vec<Plan>, buffers: u32) -> Testbed {
+        let make = Make { buffers, ..Make::default() };
+        Testbed::made([version; SWITCHES as usize], plans, make)
+    }
+
     /// A testbed with switches of several versions. All members of a big switch must speak the same version.
     pub fn mixed(versions: Versions, plans: Vec<Plan>) -> Testbed {
         Testbed::made(versions, plans, Make::default())
