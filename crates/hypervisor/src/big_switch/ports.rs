@@ -18,7 +18,8 @@ const LINK_DOWN: PortState = PortState::LINK_DOWN;
 
 impl BigSwitch {
     /// All ports as the front sees them: each as its member describes it. A port is down while its member is not
-    /// connected, and while another member says so, since no packet of that member gets to the port.
+    /// connected, and while another member says so, since no packet of that member gets to the port. A port that is
+    /// down has no other state, so it has the same description for each of these reasons.
     pub(super) fn described(&self) -> BTreeMap<u32, Port> {
         let (mut ports, mut down) = (BTreeMap::new(), BTreeSet::new());
         for (dpid, member) in self.members.iter().filter(|(_, member)| member.is_live()) {
@@ -27,7 +28,7 @@ impl BigSwitch {
                 if is_up && self.plan.owners.get(&number) == Some(dpid) {
                     ports.insert(number, port);
                 } else {
-                    ports.entry(number).or_insert(Port { state: port.state | LINK_DOWN, ..port });
+                    ports.entry(number).or_insert(Port { state: LINK_DOWN, ..port });
                 }
                 if is_up && port.state.contains(LINK_DOWN) {
                     down.insert(number);
@@ -35,7 +36,7 @@ impl BigSwitch {
             }
         }
         for (_, port) in ports.iter_mut().filter(|(number, _)| down.contains(*number)) {
-            port.state |= LINK_DOWN;
+            port.state = LINK_DOWN;
         }
         ports
     }

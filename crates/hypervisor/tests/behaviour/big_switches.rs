@@ -418,7 +418,6 @@ fn an_entry_for_an_ingress_port_without_a_link_times_out() {
         "
         only cut red 2:10-3:10
         red@1< PORT_STATUS MODIFY 10
-        [1.3] red@1< PORT_STATUS MODIFY 10
         red@3< PORT_STATUS MODIFY 10
         red@1> flow add match=in_port=10,ip prio=5 actions=output:1 idle=4 flags=rem
         wait 10
