@@ -11,7 +11,7 @@
 mod support;
 
 use std::time::{Duration, Instant};
-use support::{Mode, Version, WarmCore, median, request};
+use support::{Mode, Version, WarmCore, median, packet, request};
 
 const ENTRIES: usize = 9_900;
 
@@ -61,6 +61,10 @@ fn main() {
             statistics(version, mode);
         }
     }
+    println!("\n{:<8} {:<35} {:>12}", "version", "trace", "us");
+    for version in support::VERSIONS {
+        trace(version);
+    }
 }
 
 fn add_entries(version: Version, core: &mut WarmCore) {
@@ -90,6 +94,24 @@ fn statistics(version: Version, mode: Mode) {
         let version = version.to_string();
         println!("{version:<8} {words:<24} {mode:<10?} {longest:>12.1}");
     }
+}
+
+/// What the trace of a packet costs that all entries match.
+fn trace(version: Version) {
+    let mut core = WarmCore::new(version, 1, Mode::Slices);
+    for priority in 1..=ENTRIES {
+        let words = format!("flow add match=ip prio={priority} actions=output:1");
+        core.down(0, &request(version, 1, &words));
+    }
+    core.rest();
+    let mut times = Vec::new();
+    for _ in 0..7 {
+        let began = Instant::now();
+        let steps = core.trace(1, &packet("10.1.0.1>10.9.0.1"));
+        times.push(began.elapsed().as_secs_f64());
+        assert!(steps > 0, "the trace finds no rule");
+    }
+    println!("{:<8} {:<35} {:>12.1}", version.to_string(), "a packet", median(&mut times) * 1e6);
 }
 
 fn print(version: Version, name: &str, took: Duration, examined: u64, requests: usize) {

@@ -112,6 +112,12 @@ impl WarmCore {
         }
     }
 
+    /// An operator traces a packet that enters by a port of the switch. Returns the number of steps.
+    pub fn trace(&self, port: u32, frame: &[u8]) -> usize {
+        let packet = self.switch.entrance_of_switch(1, port, frame).unwrap();
+        self.switch.passage(&packet).steps.len()
+    }
+
     /// The switch sends a message.
     pub fn up(&mut self, message: &[u8]) {
         self.switch.handle_switch_message(message, Instant(self.now));
