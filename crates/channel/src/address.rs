@@ -4,8 +4,6 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
-use crate::{Error, Tls};
-
 /// The port that IANA gave to OpenFlow; used where an address names none, as `ovs-vsctl` does.
 pub const OPENFLOW_PORT: u16 = 6653;
 
@@ -56,14 +54,6 @@ impl Address {
     /// A TLS address.
     pub fn ssl(addr: SocketAddr) -> Self {
         Address { scheme: Scheme::Ssl, addr }
-    }
-
-    /// The identity for this address: plain TCP uses none, and TLS cannot do without.
-    pub(crate) fn identity<'a>(&self, tls: Option<&'a Tls>) -> Result<Option<&'a Tls>, Error> {
-        match self.scheme {
-            Scheme::Tcp => Ok(None),
-            Scheme::Ssl => tls.map(Some).ok_or(Error::TlsMissing(*self)),
-        }
     }
 }
 

@@ -116,7 +116,7 @@ impl Connection {
     /// [`CloseReason::ConnectFailed`] on the next [`receive`](Self::receive) or
     /// [`flush`](Self::flush).
     pub fn dial(address: &Address, tls: Option<&Tls>, options: &Options) -> Result<Self, Error> {
-        let tls = address.identity(tls)?;
+        let tls = Tls::for_address(address, tls)?;
         let tls = tls.map(|tls| TlsStream::connect(tls, address.addr)).transpose()?;
         let stream = TcpStream::connect(address.addr)
             .map_err(|error| Error::io(format!("connect to {address}"), error))?;

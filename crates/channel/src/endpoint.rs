@@ -24,7 +24,7 @@ impl Listener {
     /// Listens (with SO_REUSEADDR). An `ssl:` address needs `tls`. Port 0 takes a free one, which
     /// [`address`](Self::address) returns.
     pub fn bind(address: &Address, tls: Option<&Tls>, options: Options) -> Result<Self, Error> {
-        let tls = address.identity(tls)?.cloned();
+        let tls = Tls::for_address(address, tls)?.cloned();
         let failed = |error| Error::io(format!("listen on {address}"), error);
         let socket = TcpListener::bind(address.addr).map_err(failed)?;
         let addr = socket.local_addr().map_err(failed)?;
@@ -108,7 +108,7 @@ impl Dialer {
         options: Options,
         backoff: Backoff,
     ) -> Result<Self, Error> {
-        let tls = address.identity(tls)?.cloned();
+        let tls = Tls::for_address(&address, tls)?.cloned();
         Ok(Dialer { address, tls, options, backoff })
     }
 

@@ -20,6 +20,7 @@ use rustls::server::{NoServerSessionStorage, ParsedCertificate, WebPkiClientVeri
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, ServerConfig, SignatureScheme};
 
 use super::certificate;
+use crate::address::{Address, Scheme};
 use crate::error::{Error, NOT_VERSION_3, is_unsupported_version};
 
 /// The three PEM files of a TLS identity, as in `ovs-vsctl set-ssl KEY CERT CA`.
@@ -51,6 +52,17 @@ impl fmt::Debug for Tls {
 }
 
 impl Tls {
+    /// The identity for an address: plain TCP uses none, and TLS cannot do without.
+    pub(crate) fn for_address<'a>(
+        address: &Address,
+        tls: Option<&'a Tls>,
+    ) -> Result<Option<&'a Tls>, Error> {
+        match address.scheme {
+            Scheme::Tcp => Ok(None),
+            Scheme::Ssl => tls.map(Some).ok_or(Error::TlsMissing(*address)),
+        }
+    }
+
     /// Reads and checks the files: keys of a usable kind, key and certificate belonging together.
     pub fn load(files: &TlsFiles) -> Result<Self, Error> {
         let key = read_key(&files.private_key)?;
