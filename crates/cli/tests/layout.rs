@@ -249,7 +249,8 @@ const MORE_FIELDS: &[(&str, usize)] = &[];
 const OPEN_FIELDS: &[(&str, usize)] = &[];
 
 /// The modules of the core that name a version of OpenFlow: the crate, the module with all modules in its folder, and
-/// the reason. The list is exact. For all other modules, a difference between versions is a fact in `semantics`, an ability in
+/// the reason. The list is exact. For all other modules, a difference between versions is a fact in `semantics`, an
+/// ability in
 /// `compile::Target`, or a function in `messages`.
 const NAME_VERSIONS: &[(&str, &str, &str)] = &[
     ("compile", "wire", "writes actions of the version"),

@@ -76,8 +76,8 @@ impl LabelOf {
     }
 }
 
-/// Server-sent events of one tenant: first every present label, then each new label. `event: label` has one label as its
-/// data; `event: missed` means that the client was too slow, and is followed by every present label.
+/// Server-sent events of one tenant: first every present label, then each new label. `event: label` has one label as
+/// its data; `event: missed` means that the client was too slow, and is followed by every present label.
 pub(super) fn events(
     label_feed: LabelFeed,
     tenant: TenantId,

@@ -1,7 +1,7 @@
 //! REST for people and programs: configuration, connections and state; `/metrics` and `/healthz`.
 //!
-//! [`router`] has all paths, and each path's function says what the answer is. `GET /api/v1/openapi.json` is the same as
-//! a document, generated from the code.
+//! [`router`] has all paths, and each path's function says what the answer is. `GET /api/v1/openapi.json` is the same
+//! as a document, generated from the code.
 //!
 //! `access` has the rights of roles. `guard`, which all requests pass, identifies the caller. Without an account,
 //! clients can read by the loopback, and change by a socket in the file system. Numbers are at most a quarter of a

@@ -131,8 +131,8 @@ impl Switch {
         self.follow(now);
     }
 
-    /// Changes Weir's own rules, then compiles groups and entries again: at most a batch in all, and fewer if that changes
-    /// many rules.
+    /// Changes Weir's own rules, then compiles groups and entries again: at most a batch in all, and fewer if that
+    /// changes many rules.
     fn compile_stale(&mut self, now: Instant) {
         let Some(mut stale) = self.map.take_stale() else { return };
         let mut most = self.settings.batch;
