@@ -194,8 +194,10 @@ fn slice_rules(
         if own.contested && !slice.ownership.wins_everywhere(cx.tenant, &region) {
             return Err(Reason::Contested.with(NOT_PERMITTED));
         }
-        rules.add(cx, entry, &region, false, |out| {
-            slice::list(cx, slice, Packets::Regions(&[region]), actions, out)
+        rules.add(cx, entry, &region, false, || {
+            let mut out = Vec::new();
+            slice::list(cx, slice, Packets::Regions(&[region]), actions, &mut out)?;
+            Ok(out)
         })?;
     }
     match rules.rules.is_empty() {
@@ -421,10 +423,7 @@ fn network_rules_by_port(
                 ListWriter::new(cx, network, class.clone(), out).actions(actions)
             };
             let mut add = |region: &Match, actions: &[u8]| {
-                rules.add(cx, entry, region, !network.admits(port), |out| {
-                    out.extend_from_slice(actions);
-                    Ok(())
-                })
+                rules.add(cx, entry, region, !network.admits(port), || Ok(actions))
             };
             let mut out = Vec::new();
             match write(&class, &mut out) {
@@ -487,13 +486,13 @@ impl Rules {
     /// Adds the rule for a region, unless a rule with the same match exists. `is_closed`: the packets enter by a port
     /// that lets no packets in. There a dropping rule has the highest priority, above the tenant's rules, so the region
     /// gets no rule of this priority.
-    fn add(
+    fn add<A: Into<Arc<[u8]>>>(
         &mut self,
         cx: &Context<'_>,
         entry: &EntrySpec<'_>,
         region: &Match,
         is_closed: bool,
-        actions: impl FnOnce(&mut Vec<u8>) -> Result<(), Refused>,
+        actions: impl FnOnce() -> Result<A, Refused>,
     ) -> Result<(), Refused> {
         let match_ = region.to_v10().map_err(|_| error::v10::FLOW_MOD_FAILED_EPERM)?;
         let mut match_wire = Vec::with_capacity(v10::Match::LEN);
@@ -502,9 +501,8 @@ impl Rules {
         if is_closed && priority == u16::MAX || self.has(&match_wire) {
             return Ok(());
         }
-        let mut out = Vec::new();
-        actions(&mut out)?;
-        let rule = Rule { match_wire: match_wire.into(), priority, actions: out.into() };
+        let actions = actions()?.into();
+        let rule = Rule { match_wire: match_wire.into(), priority, actions };
         self.budget.add(&rule, cx.target.wire)?;
         if self.rules.is_empty() {
             // Most entries have one rule.
