@@ -9,22 +9,22 @@ pub const NICIRA: u32 = 0x2320;
 /// NXAST_RESUBMIT_TABLE.
 const RESUBMIT_TABLE: u16 = 14;
 
-/// What is behind the vendor's number in NXT_FLOW_MOD_TABLE_ID, a message of 1.0: from then on the higher byte of the
-/// command of each FLOW_MOD of the connection names its table.
+/// The body of NXT_FLOW_MOD_TABLE_ID (1.0) after the vendor's number. After this message the higher byte of the command
+/// of each FLOW_MOD on the connection is the number of the table.
 pub const FLOW_MOD_TABLE_ID: [u8; 12] = [0, 0, 0, 15, 1, 0, 0, 0, 0, 0, 0, 0];
 
-/// `resubmit(in_port,table)`: what that table does with the packet is done, as if it had come by that port, and then the rest of
-/// the list. The port is a port's number in 16 bits, as on OpenFlow 1.0.
+/// `resubmit(in_port,table)`: the switch looks up the packet in this table with this ingress port, executes the actions of
+/// the matching entry, and then continues with the rest of the list. The port has 16 bits, as on OpenFlow 1.0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resubmit {
-    /// The port that the table sees as the one of entry.
+    /// The ingress port for the lookup.
     pub in_port: u16,
-    /// Which table.
+    /// The number of the table.
     pub table: u8,
 }
 
 impl Resubmit {
-    /// What is behind the experimenter's number.
+    /// The body of the action after the experimenter's number.
     pub fn body(self) -> [u8; 8] {
         let [kind, in_port] = [RESUBMIT_TABLE, self.in_port].map(u16::to_be_bytes);
         [kind[0], kind[1], in_port[0], in_port[1], self.table, 0, 0, 0]

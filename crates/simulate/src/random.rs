@@ -1,7 +1,8 @@
 //! Random numbers from a seed.
 //!
-//! A generator of our own, because what is published of simulations (`docs/fabric.md`) is what these seeds give, and
-//! takes hours to draw again; and because [`mix`], its heart, is also the hash by which switches and tenants choose.
+//! Weir has its own generator for two reasons. The published results of simulations (`docs/fabric.md`) are the results
+//! of these seeds, and another generator would need hours of new simulations. And switches and tenants choose by the
+//! hash [`mix`], which is a part of this generator.
 
 /// SplitMix64 (Steele, Lea and Flood, 2014).
 #[derive(Clone, Debug)]

@@ -1,7 +1,8 @@
-//! What a certificate says that decides whose it is: its names, its fingerprint, and until when it is valid.
+//! The holder of a certificate (its names and its fingerprint), and the time at which the certificate expires.
 //!
-//! rustls checks signatures and times, and shows none of this. The reader of DER here knows as much of X.509 as that
-//! takes (RFC 5280, section 4.1); what it cannot read says nothing, and so proves nothing.
+//! rustls checks signatures and times, but does not return names, fingerprints and times. The DER reader here reads
+//! only the fields of X.509 that have them (RFC 5280, section 4.1). If the reader cannot read a field, the certificate
+//! counts as a certificate without this field, and proves no identity by this field.
 
 use std::fmt;
 use std::path::Path;

@@ -26,11 +26,12 @@ use std::time::{Duration, Instant};
 
 /// Give virtual interfaces the bandwidth that they were promised, and sample traffic
 ///
-/// Shapes what each virtual interface (VNIC) sends to its bandwidth, and meters what it receives. When more is sent to
-/// one than its bandwidth, its senders get shares in proportion to their own bandwidths; what one leaves goes to the
-/// others. Agents on several servers send each other messages every 5 ms; one can serve a whole lab. It also runs the
-/// samplers that its file names: Weir's own, or Open vSwitch's sFlow. Ctrl-C gives every interface and bridge back as
-/// it was. Needs root.
+/// The agent shapes the traffic that each virtual interface (VNIC) sends to the bandwidth of the VNIC, and meters the
+/// traffic that the VNIC receives. If VNICs send more to a VNIC than its bandwidth, these senders get shares in
+/// proportion to their own bandwidths; a share that a sender does not use goes to the other senders. Agents on several
+/// servers send each other messages every 5 ms; one agent can serve a whole lab. The agent also runs the samplers of
+/// its file: Weir's own, or Open vSwitch's sFlow. After Ctrl-C the agent restores every interface and bridge. Needs
+/// root.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:

@@ -29,8 +29,9 @@ use crate::exit::Exit;
 ///
 /// Emulated switches on one side and emulated controllers on the other send tagged messages on a fixed schedule around
 /// the system under test; each message is accounted for. Latency counts from when a message was meant to leave. stdout
-/// is the result, stderr the progress. Exit status 0: all criteria met and nothing wrong; 1: findings; 4: undecided,
-/// since the generator was late; 130: ended by Ctrl-C, with what was measured until then.
+/// is the result, stderr the progress. Exit status 0: all criteria are met, and there is no finding; 1: there are
+/// findings; 4: a criterion is undecided, since the generator was late; 130: Ctrl-C ended the benchmark, and the result
+/// has the measurements until then.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:

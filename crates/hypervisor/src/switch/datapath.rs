@@ -24,8 +24,8 @@ use openflow::Encode;
 const PORTS: usize = 4096;
 /// The most bytes of the switch's reports of entries, groups and meters when it connects: some 200,000 entries.
 const LEARNED: usize = 32 << 20;
-/// Bytes that a rule, group or meter takes beside its bytes on the wire while Weir compares what the switch holds with
-/// what it should hold.
+/// Bytes of memory for a rule, group or meter, in addition to its bytes on the wire, while Weir compares the rules,
+/// groups and meters on the switch with the desired ones.
 const EACH: usize = 1 << 10;
 /// Bytes for the id of a group or meter that is in use, which no tenant gets.
 const NUMBER: usize = 64;
