@@ -21,7 +21,7 @@ use crate::stop::Stop;
 use crate::system::{Southbound, System, Target};
 use report::pace::Pace;
 use report::table::number;
-use report::{Better, Environment, Histogram, Results, Scalar, Table};
+use report::{Better, Environment, Histogram, Point, Results, Scalar, Table};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -76,13 +76,20 @@ impl Options {
         }
     }
 
-    /// The systems that are compared on a real switch: switch-only, the relay if there is one tenant, Weir's slices and
-    /// networks, and the further systems. With several tenants a relay needs a switch for each tenant.
-    pub(crate) fn on_a_real_switch(&self, tenants: usize) -> Vec<System> {
-        let relay = Some(self.relay.clone()).filter(|_| tenants == 1);
-        let networks = self.subject.clone().with_networks();
-        let own = [System::Direct].into_iter().chain(relay).chain([self.subject.clone(), networks]);
-        own.chain(self.others.clone()).collect()
+    /// A case for each system that is compared on a real switch: switch-only, the relay if there is one tenant, Weir's
+    /// slices and networks, and the further systems. With several tenants a relay needs a switch for each tenant.
+    pub(crate) fn on_a_real_switch(
+        &self,
+        parameters: &[(&'static str, Scalar)],
+        setup: &Setup,
+        load: &Load,
+    ) -> Vec<Case> {
+        let relay = Some(&self.relay).filter(|_| setup.tenants == 1);
+        let (direct, networks) = (System::Direct, self.subject.clone().with_networks());
+        let own = [&direct].into_iter().chain(relay).chain([&self.subject, &networks]);
+        let case =
+            |system: &System| Case::new(system, parameters.to_vec(), setup.clone(), load.clone());
+        own.chain(&self.others).map(case).collect()
     }
 
     /// Three short runs, for a quick look without a verdict.
@@ -117,43 +124,39 @@ impl Verdict {
     /// The table of the measured points, for stdout.
     #[must_use]
     pub fn table(&self) -> Table {
-        let mut table = Table::new([
-            "system",
-            "case",
-            "rate/s",
-            "p50 µs",
-            "p90 µs",
-            "p99 µs",
-            "p99.9 µs",
-            "max µs",
-            "unanswered %",
-            "CPU %",
-            "CPU µs/message",
-            "own %",
-            "MB",
-            "busy %",
-            "lag p99 µs",
-        ]);
+        let columns = [
+            ("rate/s", "rate_per_s", 1.0),
+            ("p50 µs", "p50_us", 1.0),
+            ("p90 µs", "p90_us", 1.0),
+            ("p99 µs", "p99_us", 1.0),
+            ("p99.9 µs", "p999_us", 1.0),
+            ("max µs", "max_us", 1.0),
+            ("unanswered %", "unanswered_percent", 1.0),
+            ("CPU %", "cpu_percent", 1.0),
+            ("CPU µs/message", CPU_PER_MESSAGE, 1.0),
+            ("own %", OWN_MESSAGES, 1.0),
+            ("MB", "resident_bytes", 1e-6),
+            ("busy %", "switch_busy_percent", 1.0),
+            ("lag p99 µs", "lag_p99_us", 1.0),
+        ];
+        self.table_of("case", Point::label, &columns)
+    }
+
+    /// A table of the points. The first columns are the system, and the name of the case with this title. Each further
+    /// column has a title, and the mean of a metric over the runs, multiplied by a factor.
+    pub(crate) fn table_of(
+        &self,
+        title: &str,
+        name: impl Fn(&Point) -> String,
+        columns: &[(&str, &str, f64)],
+    ) -> Table {
+        let titles = columns.iter().map(|&(title, ..)| title);
+        let mut table = Table::new(["system", title].into_iter().chain(titles));
         for point in &self.results.points {
-            let cell = |metric: &str| point.mean(metric).map_or_else(|| "–".to_owned(), number);
-            let megabytes = point.mean("resident_bytes").map(|bytes| bytes / 1e6);
-            table.row([
-                point.system.clone(),
-                point.label(),
-                cell("rate_per_s"),
-                cell("p50_us"),
-                cell("p90_us"),
-                cell("p99_us"),
-                cell("p999_us"),
-                cell("max_us"),
-                cell("unanswered_percent"),
-                cell("cpu_percent"),
-                cell(CPU_PER_MESSAGE),
-                cell(OWN_MESSAGES),
-                megabytes.map_or_else(|| "–".to_owned(), number),
-                cell("switch_busy_percent"),
-                cell("lag_p99_us"),
-            ]);
+            let cells = columns.iter().map(|&(_, metric, factor)| {
+                number(point.mean(metric).map_or(f64::NAN, |mean| mean * factor))
+            });
+            table.row([point.system.clone(), name(point)].into_iter().chain(cells));
         }
         table
     }
@@ -194,6 +197,18 @@ pub struct Case {
 }
 
 impl Case {
+    /// The load alone: no further samples are taken, and nothing runs beside the load.
+    #[must_use]
+    pub fn new(
+        system: &System,
+        parameters: Vec<(&'static str, Scalar)>,
+        setup: Setup,
+        load: Load,
+    ) -> Self {
+        let system = system.clone();
+        Self { system, parameters, setup, load, afterwards: None, beside: None }
+    }
+
     /// Checks the case before any system starts.
     ///
     /// # Errors
@@ -227,13 +242,9 @@ impl Comparison {
     pub fn of_plan(plan: &Plan, systems: &[System]) -> Result<Self, Error> {
         let mut kinds = plan.load.streams.iter().flat_map(|stream| &stream.mix);
         let kind = kinds.next().map_or(Kind::Echo, |&(kind, _)| kind);
-        let case = |system: &System| Case {
-            system: system.clone(),
-            parameters: vec![("tenants", plan.setup.tenants.into())],
-            setup: plan.setup.clone(),
-            load: plan.load.clone(),
-            afterwards: None,
-            beside: None,
+        let case = |system| {
+            let parameters = vec![("tenants", plan.setup.tenants.into())];
+            Case::new(system, parameters, plan.setup.clone(), plan.load.clone())
         };
         let cases: Vec<Case> = systems.iter().map(case).collect();
         cases.iter().try_for_each(Case::check)?;
@@ -261,8 +272,9 @@ impl Comparison {
             let us = PROBE_EVERY_NS as f64 / 1e3;
             results.settings.insert("first_packet_probe_every_us".to_owned(), us.into());
         }
-        let pace = Pace::new(options.runs.max(1) * self.cases.len(), self.run_time());
         let (cases, runs) = (self.cases.len(), options.runs.max(1));
+        let wanted = runs * cases;
+        let pace = Pace::new(wanted, self.run_time());
         talk(&format!("{cases} cases, {runs} times each: {}", pace.whole()));
         talk("measuring the generator's own ceiling");
         let most = ceiling(&options.setup, self.kind, 1000)?;
@@ -272,7 +284,6 @@ impl Comparison {
         if let Some(control) = &options.control {
             results.settings.insert("changes".to_owned(), control.log().join("; ").into());
         }
-        let wanted = options.runs.max(1) * self.cases.len();
         if options.stop.is_asked() && made < wanted {
             results.mark_partial(&format!("interrupted: {made} of {wanted} runs were made"));
         }
@@ -343,12 +354,12 @@ fn interleave(
                 case.parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
             let (system, label) = (case.system.name(), label.join(" "));
             talk(&format!("run {} of {}: {system} {label} ({step})", run + 1, options.runs));
-            let mut kept = measure_once(case, options, run, collector);
-            while let Ok(Kept::No) = kept {
+            let mut counts = measure_once(case, options, run, collector);
+            while let Ok(false) = counts {
                 talk("the generator fell behind its schedule: once more");
-                kept = measure_once(case, options, run, collector);
+                counts = measure_once(case, options, run, collector);
             }
-            match kept {
+            match counts {
                 Ok(_) => made += 1,
                 // The signal that ended the measurement may have ended the system as well.
                 Err(_) if options.stop.is_asked() => break 'runs,
@@ -377,12 +388,13 @@ fn interleave(
     Ok((collectors.into_iter().map(Collector::finish).collect(), made))
 }
 
+/// Returns whether the run counts. Otherwise the run is repeated.
 fn measure_once(
     case: &Case,
     options: &Options,
     run: usize,
     collector: &mut Collector,
-) -> Result<Kept, Error> {
+) -> Result<bool, Error> {
     let switches = options.switches.as_deref();
     let mut controllers = case.system.controllers(&case.setup, switches)?;
     let dir = options.work_dir.join(format!("{}-{run}", case.system.name()));
@@ -412,14 +424,12 @@ fn measure_once(
     // no measurement.
     let is_alone = switches.is_none() && Cpus::of(&case.setup).is_some();
     let is_alone = is_alone && !matches!(case.system, System::External { .. });
-    let kept = match is_alone && options.control.is_none() {
-        true if collector.sets_aside(&outcome, options.runs) => Kept::No,
-        _ => Kept::Yes,
-    };
+    let counts =
+        !(is_alone && options.control.is_none() && collector.sets_aside(&outcome, options.runs));
     if let Some(company) = company {
-        company.finish((kept == Kept::Yes).then_some(&mut *collector));
+        company.finish(counts.then_some(&mut *collector));
     }
-    if kept == Kept::Yes {
+    if counts {
         collector.add(&outcome);
         if let Some(pacing) = pacing {
             collector.sample("spin_us", "µs", Better::Neither, pacing.spin_us());
@@ -427,14 +437,14 @@ fn measure_once(
         if let Some(percent) = before.zip(target.southbound()).and_then(own_percent) {
             collector.sample(OWN_MESSAGES, "%", Better::Lower, percent);
         }
-    }
-    if let Some(look) = case.afterwards.filter(|_| kept == Kept::Yes) {
-        look(collector, &outcome, &target);
+        if let Some(look) = case.afterwards {
+            look(collector, &outcome, &target);
+        }
     }
     if !target.is_alive() {
         return Err(Error::System(format!("{} ended during the run", case.system.name())));
     }
-    Ok(kept)
+    Ok(counts)
 }
 
 /// The system's own messages per hundred messages of tenants, between two counts.
@@ -442,11 +452,4 @@ fn own_percent((before, after): (Southbound, Southbound)) -> Option<f64> {
     let own = after.own - before.own;
     let of_tenants = after.all - before.all - own;
     (of_tenants > 0.0).then(|| own / of_tenants * 100.0)
-}
-
-/// Whether a run counts, or is repeated.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kept {
-    Yes,
-    No,
 }

@@ -68,7 +68,7 @@ impl ControllerPlan {
         let mut made = 0;
         for &test in tests {
             context.say(&format!("{} of {} ({})", test.name, self.name, pace.step()));
-            let measured = match test.measure(&mut context) {
+            let measured = match (test.measure)(&mut context) {
                 Ok(measured) => measured,
                 // The signal that ended the benchmark may have ended the programs that the test
                 // needs.

@@ -140,14 +140,14 @@ impl Injector {
             let tenant = sender.tenant;
             let Some(port) = self.ports.get_mut(self.setup.place(tenant)) else { continue };
             if intended >= sender.excused_until && !sender.is_unscheduled() {
-                run.lag.record(now - intended);
+                run.part.lag.record(now - intended);
             }
             self.frame.clear();
             let stream = sender.stream;
-            let waiting = sender.build(run.id, intended, now, &mut self.frame);
+            let waiting = sender.build(run.id, intended, &mut self.frame);
             run.due.push(Reverse((now, Due::Send(place))));
             run.left(stream, waiting, false);
-            run.writes += 1;
+            run.part.writes += 1;
             if !hand_over(port, &self.frame, clock) {
                 self.faults.count(Fault::Interface { port: tenant });
             }

@@ -6,7 +6,7 @@ use crate::load::Kind;
 use crate::plan::{Setup, Topology, Version};
 use crate::run::Run;
 use crate::service::{Served, Service};
-use crate::switch::{Meaning, Switch, Table, hello_body};
+use crate::switch::{Meaning, Switch, Table, hello};
 use crate::tag::Tag;
 use crate::template::ask_for_misses;
 use crate::track::{stream_of, xid};
@@ -55,8 +55,8 @@ pub(crate) struct SwitchEnd {
 impl SwitchEnd {
     /// Makes the end of the switch, and appends the HELLO to `out`.
     pub(crate) fn new(setup: &Setup, index: usize, out: &mut Vec<u8>) -> Self {
+        hello(setup.version, out);
         let switch = Switch::new(setup, index);
-        switch.hello(out);
         let only_tenant = match setup.topology {
             Topology::Shared { .. } => None,
             // A controller may send a packet from one switch out of a port of another switch.
@@ -238,7 +238,7 @@ pub(crate) struct ControllerEnd {
 impl ControllerEnd {
     /// Makes the end of the controller, and appends the HELLO to `out`.
     pub(crate) fn new(setup: &Setup, tenant: usize, out: &mut Vec<u8>) -> Self {
-        message(out, setup.version, kind::HELLO, 0, hello_body(setup.version));
+        hello(setup.version, out);
         let real_switch = matches!(setup.topology, Topology::Interfaces { .. });
         let types = Types::of(setup.version);
         Self { tenant, version: setup.version, types, ready: false, real_switch }

@@ -85,4 +85,4 @@ pub use search::{Found, Goal, Search, Trial};
 pub use session::{Controllers, Session};
 pub use stop::Stop;
 pub use system::{System, Target, Tenancy};
-pub use track::{Counts, Record, Second};
+pub use track::{Counts, Second};

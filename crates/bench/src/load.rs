@@ -84,9 +84,6 @@ pub struct Load {
     /// The most messages in one write; 0: all messages that are due, up to 64 KiB.
     #[serde(default)]
     pub batch: usize,
-    /// The number of messages whose individual times are kept; 0: none.
-    #[serde(default)]
-    pub records: usize,
     /// The seed of random choices.
     #[serde(default = "seed")]
     pub seed: u64,
@@ -116,7 +113,6 @@ impl Load {
             drain_ms: two_thousand(),
             late_ms: one_thousand(),
             batch: 0,
-            records: 0,
             seed: seed(),
         }
     }
@@ -125,14 +121,19 @@ impl Load {
     #[must_use]
     pub fn constant(kind: Kind, tenants: usize, total_rate: f64, duration_ms: u64) -> Self {
         let rate = total_rate / tenants as f64;
-        let stream = |tenant| Stream::new(tenant, kind, Arrivals::Constant { rate });
-        Self::new((0..tenants).map(stream).collect(), duration_ms)
+        Self::each(kind, tenants, &Arrivals::Constant { rate }, duration_ms)
     }
 
     /// A load in which every tenant sends `kind` as fast as the system under test reads.
     #[must_use]
     pub fn saturating(kind: Kind, tenants: usize, duration_ms: u64) -> Self {
-        let stream = |tenant| Stream::new(tenant, kind, Arrivals::Saturate);
+        Self::each(kind, tenants, &Arrivals::Saturate, duration_ms)
+    }
+
+    /// A load in which every tenant sends `kind` at these times.
+    #[must_use]
+    pub fn each(kind: Kind, tenants: usize, arrivals: &Arrivals, duration_ms: u64) -> Self {
+        let stream = |tenant| Stream::new(tenant, kind, arrivals.clone());
         Self::new((0..tenants).map(stream).collect(), duration_ms)
     }
 
@@ -184,7 +185,6 @@ impl Load {
             format!("{} ms", self.cut_ms),
             "less than half the duration",
         )?;
-        setting(self.records <= 50_000_000, "records", self.records, "0 to 50,000,000")?;
         self.streams.iter().try_for_each(|stream| check_stream(stream, setup))?;
         self.check_probed(setup)
     }
@@ -284,6 +284,12 @@ mod tests {
             change(&mut load);
             load.check(&direct(1))
         };
+        let probed = |change: fn(&mut Setup, &mut Stream)| {
+            let (mut setup, mut load) = (direct(2), Load::constant(PROBED, 1, 10.0, 1000));
+            setup.switch.table = true;
+            change(&mut setup, &mut load.streams[0]);
+            load.check(&setup)
+        };
         for (result, words) in [
             (direct(0).check(), ["tenants", "1 to 2,046"]),
             (direct(3000).check(), ["tenants", "1 to 2,046"]),
@@ -312,6 +318,17 @@ mod tests {
             (
                 load(|l| l.streams[0].arrivals = Arrivals::Poisson { rate: -1.0 }),
                 ["rate", "above 0"],
+            ),
+            (probed(|setup, _| setup.switch.table = false), ["switch.table", "true"]),
+            (probed(|setup, _| setup.slicing = Slicing::InPort), ["slicing", "another one"]),
+            (
+                probed(|_, s| s.arrivals = Arrivals::Constant { rate: 20_000.0 }),
+                ["rules of a tenant", "10,000"],
+            ),
+            (probed(|_, s| s.mix.push((Kind::Echo, 1))), ["mix", "alone"]),
+            (
+                probed(|_, s| s.arrivals = Arrivals::Saturate),
+                ["rules of a tenant", "without a schedule"],
             ),
         ] {
             let text = result.unwrap_err().to_string();

@@ -110,22 +110,11 @@ impl Matrix {
             several => several.iter().map(|(kind, w)| format!("{}:{w}", kind.name())).collect(),
         };
         let rate: Scalar = if rate == 0.0 { "saturated".into() } else { rate.into() };
-        Case {
-            system: system.clone(),
-            parameters: vec![
-                ("message", names.join("+").into()),
-                ("rate", rate),
-                ("tenants", tenants.into()),
-            ],
-            setup: Setup {
-                tenants,
-                switch: options.setup.switch.for_kinds(mix.iter().map(|&(kind, _)| kind)),
-                ..options.setup.clone()
-            },
-            load,
-            afterwards: None,
-            beside: None,
-        }
+        let message = names.join("+");
+        let parameters =
+            vec![("message", message.into()), ("rate", rate), ("tenants", tenants.into())];
+        let switch = options.setup.switch.for_kinds(mix.iter().map(|&(kind, _)| kind));
+        Case::new(system, parameters, Setup { tenants, switch, ..options.setup.clone() }, load)
     }
 }
 

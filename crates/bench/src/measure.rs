@@ -1,5 +1,6 @@
 //! Makes one point of a result from the outcomes of several runs: samples per run, merged distributions, findings.
 
+use crate::arrivals::Arrivals;
 use crate::criterion::{GENERATOR_BEHIND, GENERATOR_BEHIND_CODE};
 use crate::kind::PROBED;
 use crate::outcome::Outcome;
@@ -340,9 +341,7 @@ pub fn ceiling(setup: &Setup, kind: Kind, duration_ms: u64) -> Result<f64, Error
     let controllers = Controllers::bind(tenants, std::net::SocketAddr::from(([127, 0, 0, 1], 0)))?;
     let mut session = Session::open(direct, &controllers)?;
     let load = if kind.has_reply() {
-        let arrivals = crate::arrivals::Arrivals::Closed { outstanding: 1000 };
-        let stream = |tenant| crate::Stream::new(tenant, kind, arrivals.clone());
-        Load::new((0..tenants).map(stream).collect(), duration_ms)
+        Load::each(kind, tenants, &Arrivals::Closed { outstanding: 1000 }, duration_ms)
     } else {
         Load::saturating(kind, tenants, duration_ms)
     };

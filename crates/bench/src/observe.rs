@@ -159,18 +159,19 @@ pub fn cpu_by_thread(pid: u32) -> Vec<(String, u64)> {
 /// The memory that a process has resident, in bytes.
 #[must_use]
 pub fn resident(pid: u32) -> Option<u64> {
-    kilobytes(&read(pid, "status")?, "VmRSS:")
+    number(&read(pid, "status")?, "VmRSS:")?.checked_mul(1024)
 }
 
 /// The most memory that a process ever had resident, in bytes.
 #[must_use]
 pub fn resident_peak(pid: u32) -> Option<u64> {
-    kilobytes(&read(pid, "status")?, "VmHWM:")
+    number(&read(pid, "status")?, "VmHWM:")?.checked_mul(1024)
 }
 
-fn kilobytes(status: &str, key: &str) -> Option<u64> {
+/// The number after a key of a `status` file.
+fn number(status: &str, key: &str) -> Option<u64> {
     let rest = status.lines().find_map(|line| line.strip_prefix(key))?;
-    rest.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
+    rest.split_whitespace().next()?.parse().ok()
 }
 
 fn read(pid: u32, file: &str) -> Option<String> {
@@ -189,12 +190,8 @@ fn snapshot(pid: u32) -> Option<Snapshot> {
         let (user, system) = ticks(&text("stat")).unwrap_or_default();
         snapshot.threads.insert(id, (text("comm").trim().to_owned(), user + system));
         let status = text("status");
-        let count = |key: &str| {
-            let rest = status.lines().find_map(|line| line.strip_prefix(key));
-            rest.and_then(|rest| rest.trim().parse::<u64>().ok()).unwrap_or(0)
-        };
-        snapshot.voluntary += count("voluntary_ctxt_switches:");
-        snapshot.involuntary += count("nonvoluntary_ctxt_switches:");
+        snapshot.voluntary += number(&status, "voluntary_ctxt_switches:").unwrap_or(0);
+        snapshot.involuntary += number(&status, "nonvoluntary_ctxt_switches:").unwrap_or(0);
     }
     Some(snapshot)
 }

@@ -5,9 +5,8 @@ use crate::load::{Kind, Load};
 use crate::observe::Usage;
 use crate::run::Part;
 use crate::segments::Segments;
-use crate::track::{Counts, Record, Second};
+use crate::track::{Counts, Second};
 use report::{Histogram, Precision};
-use std::io::{self, Write};
 
 /// The result of one run.
 #[derive(Debug)]
@@ -18,8 +17,6 @@ pub struct Outcome {
     pub by_kind: Vec<(Kind, Histogram)>,
     /// The delay of the writes of messages, without messages that the system under test delayed.
     pub lag: Histogram,
-    /// Times of single messages, if the load requests them: by stream, then by number.
-    pub records: Vec<Record>,
     /// The faults.
     pub faults: Faults,
     /// The share of the window in which slow switches were busy: 1 is the whole window. Without service time the share
@@ -78,22 +75,6 @@ impl Outcome {
         self.counts().received as f64 / self.window_s
     }
 
-    /// The kept times of single messages as CSV, in ns of the session's clock. An empty arrival time means that the
-    /// message never arrived.
-    ///
-    /// # Errors
-    /// The error of `out`.
-    pub fn write_times(&self, out: &mut impl Write) -> io::Result<()> {
-        out.write_all(b"tenant,stream,sequence,intended_ns,actual_ns,arrival_ns\r\n")?;
-        for record in &self.records {
-            let tenant = self.streams.get(usize::from(record.stream)).map_or(0, |one| one.tenant);
-            let Record { stream, sequence, intended, actual, arrival } = record;
-            let arrival = if *arrival == 0 { String::new() } else { arrival.to_string() };
-            write!(out, "{tenant},{stream},{sequence},{intended},{actual},{arrival}\r\n")?;
-        }
-        Ok(())
-    }
-
     fn subjects(&self) -> impl Iterator<Item = &StreamOutcome> {
         self.streams.iter().filter(|stream| stream.subject)
     }
@@ -104,7 +85,6 @@ pub(crate) fn merge(load: &Load, parts: Vec<Part>, switches: usize) -> Outcome {
         streams: Vec::with_capacity(load.streams.len()),
         by_kind: Vec::new(),
         lag: Histogram::new(Precision::Fine),
-        records: Vec::new(),
         faults: Faults::default(),
         switch_busy: 0.0,
         notices: Vec::new(),
@@ -169,26 +149,5 @@ pub(crate) fn merge(load: &Load, parts: Vec<Part>, switches: usize) -> Outcome {
     outcome.switch_busy = busy as f64 / (load.window_s() * 1e9 * switches.max(1) as f64);
     outcome.whole.0 = sent;
     outcome.messages_per_write = if writes == 0 { 0.0 } else { sent as f64 / writes as f64 };
-    outcome.records = join(parts);
     outcome
-}
-
-/// Combines both sides' times of each message.
-fn join(parts: Vec<Part>) -> Vec<Record> {
-    let (mut sent, mut arrived) = (Vec::new(), Vec::new());
-    for part in parts {
-        sent.extend(part.sent);
-        arrived.extend(part.arrived);
-    }
-    let key = |record: &Record| (record.stream, record.sequence);
-    sent.sort_unstable_by_key(key);
-    arrived.sort_unstable_by_key(key);
-    let mut arrivals = arrived.into_iter().peekable();
-    for record in &mut sent {
-        while arrivals.next_if(|arrival| key(arrival) < key(record)).is_some() {}
-        if let Some(arrival) = arrivals.next_if(|arrival| key(arrival) == key(record)) {
-            record.arrival = arrival.arrival;
-        }
-    }
-    sent
 }

@@ -22,6 +22,14 @@ pub enum Version {
 }
 
 impl Version {
+    /// The same version, for the codec.
+    pub(crate) const fn openflow(self) -> openflow::Version {
+        match self {
+            Self::V1_0 => openflow::Version::V1_0,
+            Self::V1_3 => openflow::Version::V1_3,
+        }
+    }
+
     /// The version byte of every message.
     #[must_use]
     pub const fn wire(self) -> u8 {
@@ -146,8 +154,8 @@ pub struct SwitchModel {
     /// Whether each [`Kind::PortStats`] requests another port in turn, not all ports. A hypervisor then cannot answer
     /// several requests with one request to the switch.
     pub ports_in_turn: bool,
-    /// Whether the switch has a real flow table, which [`Kind::FlowModPacket`] needs. Without a flow table the switch
-    /// only counts FLOW_MODs.
+    /// Whether the switch has a real flow table, which [`Kind::FlowModPacket`] needs. Without a flow table FLOW_MODs
+    /// have no effect.
     pub table: bool,
     /// With a table: the time from the arrival of a FLOW_MOD until the FLOW_MOD takes effect, independent of barrier
     /// replies.

@@ -7,7 +7,7 @@ use crate::plan::Setup;
 use crate::probing::{Forwarded, Prober};
 use crate::progress::Progress;
 use crate::sender::{Next, Sender};
-use crate::track::{Counts, Pending, Record, Second, Track, Waiting, Window, stream_of};
+use crate::track::{Counts, Pending, Second, Track, Waiting, Window, stream_of};
 use report::{Histogram, Precision};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -50,19 +50,10 @@ pub(crate) struct Run {
     pub(crate) pending: Vec<Option<Pending>>,
     /// The sender of each stream in this thread, for closed loops.
     pub(crate) sender_of: Vec<Option<usize>>,
-    pub(crate) by_kind: Vec<Option<Histogram>>,
-    pub(crate) lag: Histogram,
     pub(crate) due: BinaryHeap<Reverse<(u64, Due)>>,
-    pub(crate) sent: Vec<Record>,
-    pub(crate) arrived: Vec<Record>,
-    pub(crate) total_sent: u64,
     pub(crate) total_arrived: u64,
-    /// The number of writes that contained messages of the load.
-    pub(crate) writes: u64,
-    /// The time in ns that slow switches worked inside the window.
-    pub(crate) busy_ns: u64,
-    /// The number of PORT_STATUS messages that arrived inside the window, by tenant.
-    pub(crate) notices: Vec<u64>,
+    /// The counts so far, without the counts of streams and the faults.
+    pub(crate) part: Part,
 }
 
 impl Run {
@@ -95,16 +86,18 @@ impl Run {
             tracks: Vec::new(),
             pending: Vec::new(),
             sender_of: vec![None; load.streams.len()],
-            by_kind: vec![None; Kind::ALL.len()],
-            lag: Histogram::new(Precision::Fine),
             due: BinaryHeap::with_capacity(2 * MAX_STREAMS + setup.switches()),
-            sent: Vec::with_capacity(load.records),
-            arrived: Vec::with_capacity(load.records),
-            total_sent: 0,
             total_arrived: 0,
-            writes: 0,
-            busy_ns: 0,
-            notices: vec![0; setup.tenants],
+            part: Part {
+                streams: Vec::new(),
+                by_kind: vec![None; Kind::ALL.len()],
+                lag: Histogram::new(Precision::Fine),
+                faults: Faults::default(),
+                busy_ns: 0,
+                notices: vec![0; setup.tenants],
+                writes: 0,
+                total_sent: 0,
+            },
             load,
         };
         for number in 0..run.load.streams.len() {
@@ -156,7 +149,7 @@ impl Run {
         let several = self.load.streams.iter().flat_map(|s| &s.mix).any(|m| m.0 != stream.mix[0].0);
         if several && received {
             for &(kind, _) in &stream.mix {
-                if let Some(place) = self.by_kind.get_mut(kind as usize) {
+                if let Some(place) = self.part.by_kind.get_mut(kind as usize) {
                     place.get_or_insert_with(|| Histogram::new(Precision::Fine));
                 }
             }
@@ -199,14 +192,10 @@ impl Run {
             return;
         }
         self.total_arrived += 1;
-        if let Some(Some(latency)) = self.by_kind.get_mut(kind as usize)
+        if let Some(Some(latency)) = self.part.by_kind.get_mut(kind as usize)
             && self.window.contains(intended)
         {
             latency.record(now.saturating_sub(intended));
-        }
-        if self.arrived.len() < self.arrived.capacity() {
-            let stream = stream as u16;
-            self.arrived.push(Record { stream, sequence, intended, actual: 0, arrival: now });
         }
     }
 
@@ -240,22 +229,12 @@ impl Run {
         }
     }
 
-    /// Counts and records a sent message.
+    /// Counts a sent message.
     #[inline]
     pub(crate) fn left(&mut self, stream: usize, waiting: Waiting, has_reply: bool) {
-        self.total_sent += 1;
+        self.part.total_sent += 1;
         if has_reply && let Some(Some(pending)) = self.pending.get_mut(stream) {
             pending.insert(waiting);
-        }
-        if self.sent.len() < self.sent.capacity() {
-            let Waiting { sequence, intended, actual, .. } = waiting;
-            self.sent.push(Record {
-                stream: stream as u16,
-                sequence,
-                intended,
-                actual,
-                arrival: 0,
-            });
         }
     }
 
@@ -274,7 +253,7 @@ impl Run {
 
     /// Publishes the progress for the session.
     pub(crate) fn publish(&self, progress: &Progress, now: u64) {
-        progress.sent.store(self.total_sent, Ordering::Relaxed);
+        progress.sent.store(self.part.total_sent, Ordering::Relaxed);
         progress.arrived.store(self.total_arrived, Ordering::Relaxed);
         progress.unfinished.store(self.unfinished(now), Ordering::Relaxed);
     }
@@ -290,12 +269,13 @@ impl Run {
     /// Adds the time in which a slow switch worked, from one moment to another.
     pub(crate) fn busy(&mut self, (from, to): (u64, u64)) {
         let (from, to) = (from.max(self.window.from), to.min(self.window.to));
-        self.busy_ns += to.saturating_sub(from);
+        self.part.busy_ns += to.saturating_sub(from);
     }
 
     /// Counts a PORT_STATUS that a tenant's controller received.
     pub(crate) fn notice(&mut self, tenant: usize, now: u64) {
-        if let Some(count) = self.notices.get_mut(tenant).filter(|_| self.window.contains(now)) {
+        let count = self.part.notices.get_mut(tenant);
+        if let Some(count) = count.filter(|_| self.window.contains(now)) {
             *count += 1;
         }
     }
@@ -312,31 +292,19 @@ impl Run {
 
     pub(crate) fn into_part(mut self, faults: Faults) -> Part {
         self.senders.iter_mut().for_each(Sender::count_blocked);
-        let mut streams: Vec<StreamPart> = Vec::new();
-        for track in self.tracks {
-            streams.push(track.map_or_else(StreamPart::default, |track| StreamPart {
-                counts: track.counts,
-                latency: Some(track.latency),
-                seconds: track.seconds,
-            }));
-        }
+        let stream = |track: Option<Track>| {
+            let Some(Track { counts, latency, seconds, .. }) = track else {
+                return StreamPart::default();
+            };
+            StreamPart { counts, latency: Some(latency), seconds }
+        };
+        let mut streams: Vec<StreamPart> = self.tracks.into_iter().map(stream).collect();
         for sender in &self.senders {
             if let Some(stream) = streams.get_mut(sender.stream) {
                 stream.counts.add(&sender.counts);
             }
         }
-        Part {
-            streams,
-            by_kind: self.by_kind,
-            lag: self.lag,
-            sent: self.sent,
-            arrived: self.arrived,
-            faults,
-            busy_ns: self.busy_ns,
-            notices: self.notices,
-            writes: self.writes,
-            total_sent: self.total_sent,
-        }
+        Part { streams, faults, ..self.part }
     }
 }
 
@@ -354,11 +322,12 @@ pub(crate) struct Part {
     pub(crate) streams: Vec<StreamPart>,
     pub(crate) by_kind: Vec<Option<Histogram>>,
     pub(crate) lag: Histogram,
-    pub(crate) sent: Vec<Record>,
-    pub(crate) arrived: Vec<Record>,
     pub(crate) faults: Faults,
+    /// The time in ns that slow switches worked inside the window.
     pub(crate) busy_ns: u64,
+    /// The number of PORT_STATUS messages that arrived inside the window, by tenant.
     pub(crate) notices: Vec<u64>,
+    /// The number of writes that contained messages of the load.
     pub(crate) writes: u64,
     pub(crate) total_sent: u64,
 }

@@ -2,9 +2,9 @@
 
 use crate::Error;
 use crate::Verdict;
-use crate::arrivals::Arrivals;
 use crate::criterion::GENERATOR_BEHIND_CODE;
-use crate::load::{Kind, Load, Stream};
+use crate::error::setting;
+use crate::load::{Kind, Load};
 use crate::measure::LAG_LIMIT_NS;
 use crate::session::Session;
 use report::pace::Pace;
@@ -213,26 +213,16 @@ impl Search {
     }
 
     fn check(&self) -> Result<(), Error> {
-        let setting = |name: &str, value: f64, range: &str| {
-            let (name, range) = (name.to_owned(), range.to_owned());
-            Err(Error::Setting { name, value: value.to_string(), range })
-        };
-        if !(self.low >= 1.0 && self.low.is_finite()) {
-            return setting("lowest rate", self.low, "at least 1 message/s");
-        }
-        if !(self.high > self.low && self.high <= 1e7) {
-            return setting("highest rate", self.high, "above the lowest and at most 10,000,000/s");
-        }
-        if !(0.001..=1.0).contains(&self.resolution) {
-            return setting("resolution", self.resolution, "0.001 to 1");
-        }
-        Ok(())
+        let low = self.low >= 1.0 && self.low.is_finite();
+        setting(low, "lowest rate", self.low, "at least 1 message/s")?;
+        let high = self.high > self.low && self.high <= 1e7;
+        setting(high, "highest rate", self.high, "above the lowest and at most 10,000,000/s")?;
+        let resolution = (0.001..=1.0).contains(&self.resolution);
+        setting(resolution, "resolution", self.resolution, "0.001 to 1")
     }
 
     fn attempt(&self, session: &mut Session, asked: f64) -> Result<Trial, Error> {
-        let rate = asked / self.tenants as f64;
-        let stream = |tenant| Stream::new(tenant, self.kind, Arrivals::Constant { rate });
-        let load = Load::new((0..self.tenants).map(stream).collect(), self.trial_ms);
+        let load = Load::constant(self.kind, self.tenants, asked, self.trial_ms);
         // A rate that is not sustained leaves a backlog that grows with the trial. Messages that have not arrived soon
         // after the end of the trial count as lost. The ends of the trial are not cut off, because the backlog is at
         // the end.

@@ -6,14 +6,6 @@ use crate::track::Counts;
 /// The mean number of messages in one TCP segment with data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Segments {
-    /// Segments per second that the sockets next to the controllers received.
-    pub controller_in_per_s: f64,
-    /// Segments per second that the sockets next to the controllers sent.
-    pub controller_out_per_s: f64,
-    /// Segments per second that the sockets next to the switches received.
-    pub switch_in_per_s: f64,
-    /// Segments per second that the sockets next to the switches sent.
-    pub switch_out_per_s: f64,
     /// Messages received in the window per data segment of the side where they arrived: the busier
     /// of the two sides' incoming segments.
     pub messages_per_segment: f64,
@@ -36,27 +28,19 @@ impl Segments {
         before: SegmentCounts,
         after: SegmentCounts,
         counts: Counts,
-        seconds: f64,
         by_sockets: bool,
     ) -> Self {
-        let per_s = |after: u64, before: u64| after.saturating_sub(before) as f64 / seconds;
-        let mut segments = Self {
-            controller_in_per_s: per_s(after.controller_in, before.controller_in),
-            controller_out_per_s: per_s(after.controller_out, before.controller_out),
-            switch_in_per_s: per_s(after.switch_in, before.switch_in),
-            switch_out_per_s: per_s(after.switch_out, before.switch_out),
-            messages_per_segment: 0.0,
-            sent_per_segment: 0.0,
+        let new = |of: fn(&SegmentCounts) -> u64| of(&after).saturating_sub(of(&before));
+        let received = new(|it| it.controller_in).max(new(|it| it.switch_in));
+        let sent = new(|it| it.controller_out).max(new(|it| it.switch_out));
+        let per = |messages: u64, segments: u64| match segments {
+            0 => 0.0,
+            _ => messages as f64 / segments as f64,
         };
-        let busier = segments.controller_in_per_s.max(segments.switch_in_per_s);
-        if busier > 0.0 {
-            segments.messages_per_segment = counts.received as f64 / seconds / busier;
+        Self {
+            messages_per_segment: per(counts.received, received),
+            sent_per_segment: if by_sockets { per(counts.sent, sent) } else { 0.0 },
         }
-        let busier = segments.controller_out_per_s.max(segments.switch_out_per_s);
-        if by_sockets && busier > 0.0 {
-            segments.sent_per_segment = counts.sent as f64 / seconds / busier;
-        }
-        segments
     }
 }
 

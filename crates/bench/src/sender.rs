@@ -180,13 +180,7 @@ impl Sender {
     /// Appends the next message to `out` and goes on to the message after the appended message.
     /// `intended` is the message's scheduled time, or now.
     #[inline]
-    pub(crate) fn build(
-        &mut self,
-        run: u16,
-        intended: u64,
-        actual: u64,
-        out: &mut Vec<u8>,
-    ) -> Waiting {
+    pub(crate) fn build(&mut self, run: u16, intended: u64, out: &mut Vec<u8>) -> Waiting {
         let sequence = self.sequence;
         let kind = self.kind();
         let number = self.stream;
@@ -231,7 +225,7 @@ impl Sender {
         self.credit = self.credit.saturating_sub(1);
         self.advance();
         let kind = kind as u8;
-        Waiting { sequence, kind, intended, actual, ..Waiting::default() }
+        Waiting { sequence, kind, intended, ..Waiting::default() }
     }
 
     /// Counts messages that were due but were never sent.
@@ -262,7 +256,7 @@ mod tests {
         let mut out = Vec::new();
         while let Next::At(at) = sender.next(0) {
             sent.push((at, sender.sequence(), sender.kind()));
-            sender.build(1, at, at, &mut out);
+            sender.build(1, at, &mut out);
         }
         sent
     }
@@ -297,7 +291,7 @@ mod tests {
         let mut out = Vec::new();
         for _ in 0..30 {
             let Next::At(at) = sender.next(0) else { panic!("over early") };
-            sender.build(1, at, at, &mut out);
+            sender.build(1, at, &mut out);
         }
         sender.count_blocked();
         assert_eq!((sender.counts.sent, sender.counts.blocked), (30, 70));

@@ -174,48 +174,46 @@ fn after_stall(delay: Delay, at: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{Topology, Version};
+    use crate::plan::{SwitchModel, Topology, Version};
     use crate::wire::{be32, kind, message};
 
-    fn setup(version: Version) -> Setup {
-        Setup { version, ..Setup::new(Topology::Direct, 2) }
+    const FRAME: [u8; 8] = [1, 2, 0, 8, 0, 0, 0, 0];
+
+    fn service(change: impl FnOnce(&mut SwitchModel)) -> Service {
+        let mut setup = Setup::new(Topology::Direct, 2);
+        change(&mut setup.switch);
+        Service::new(&setup).unwrap()
     }
 
     #[test]
     fn messages_of_a_batch_finish_together_at_the_service_rate() {
-        let mut setup = setup(Version::V1_0);
-        (setup.switch.service_ns, setup.switch.batch) = (100, 3);
-        let mut service = Service::new(&setup).unwrap();
-        let frame = [1, 2, 0, 8, 0, 0, 0, 0];
-        assert_eq!(service.push(&frame, 10), Some(300));
-        (0..6).for_each(|_| assert_eq!(service.push(&frame, 20), None));
+        let mut service = service(|switch| (switch.service_ns, switch.batch) = (100, 3));
+        assert_eq!(service.push(&FRAME, 10), Some(300));
+        (0..6).for_each(|_| assert_eq!(service.push(&FRAME, 20), None));
         let mut taken = Vec::new();
         let done = std::iter::from_fn(|| service.pop(10_000, &mut taken)).map(|it| it.work.1);
         assert_eq!(done.collect::<Vec<_>>(), [300, 300, 300, 600, 600, 600, 900]);
         // Two more frames have room in the last batch, the next frames do not.
         let more = [900, 900, 900].map(|now| {
-            let at = service.push(&frame, now);
+            let at = service.push(&FRAME, now);
             assert!(service.pop(10_000, &mut taken).is_some());
             at
         });
         assert_eq!(more, [Some(900), Some(900), Some(1_200)]);
-        assert_eq!(service.push(&frame, 1_201), Some(1_500));
+        assert_eq!(service.push(&FRAME, 1_201), Some(1_500));
     }
 
     #[test]
     fn a_full_token_bucket_serves_at_once_and_an_empty_bucket_at_service_rate() {
-        let mut setup = setup(Version::V1_0);
-        (setup.switch.service_ns, setup.switch.bucket) = (100, 3);
-        let mut service = Service::new(&setup).unwrap();
-        let frame = [1, 2, 0, 8, 0, 0, 0, 0];
-        assert_eq!(service.push(&frame, 1_000), Some(1_000));
-        (0..5).for_each(|_| assert_eq!(service.push(&frame, 1_000), None));
+        let mut service = service(|switch| (switch.service_ns, switch.bucket) = (100, 3));
+        assert_eq!(service.push(&FRAME, 1_000), Some(1_000));
+        (0..5).for_each(|_| assert_eq!(service.push(&FRAME, 1_000), None));
         let mut taken = Vec::new();
         let done = std::iter::from_fn(|| service.pop(10_000, &mut taken)).map(|it| it.work.1);
         assert_eq!(done.collect::<Vec<_>>(), [1_000, 1_000, 1_000, 1_100, 1_200, 1_300]);
         // After two service times the bucket has two tokens.
         let more = [1_500, 1_500, 1_500].map(|now| {
-            let at = service.push(&frame, now);
+            let at = service.push(&FRAME, now);
             assert!(service.pop(10_000, &mut taken).is_some());
             at
         });
@@ -224,10 +222,7 @@ mod tests {
 
     #[test]
     fn messages_are_served_in_order_of_arrival_without_overlap() {
-        let mut setup = setup(Version::V1_0);
-        setup.switch.service_ns = 100;
-        setup.switch.queue = 2;
-        let mut service = Service::new(&setup).unwrap();
+        let mut service = service(|switch| (switch.service_ns, switch.queue) = (100, 2));
         let frame = |xid| {
             let mut bytes = Vec::new();
             message(&mut bytes, Version::V1_0, kind::ECHO_REQUEST, xid, &[]);
@@ -250,12 +245,10 @@ mod tests {
 
     /// The times of the answers to `count` frames that arrive at once, and whether the work was done at these times.
     fn answers(delay: Delay, count: usize, now: u64) -> Vec<(u64, bool)> {
-        let mut setup = setup(Version::V1_0);
-        (setup.switch.service_ns, setup.switch.delay) = (1_000_000, delay);
-        let mut service = Service::new(&setup).unwrap();
+        let mut service = service(|switch| (switch.service_ns, switch.delay) = (1_000_000, delay));
         let mut next = None;
         for _ in 0..count {
-            next = next.or(service.push(&[1, 2, 0, 8, 0, 0, 0, 0], now));
+            next = next.or(service.push(&FRAME, now));
         }
         let (mut frame, mut all) = (Vec::new(), Vec::new());
         while let Some(at) = next {

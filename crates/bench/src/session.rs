@@ -335,7 +335,7 @@ impl Session {
             let on_wires = matches!(self.setup.topology, Topology::Interfaces { .. });
             let probes = |stream: &Stream| stream.mix.iter().all(|(kind, _)| kind.from_switch());
             let by_sockets = !(on_wires && load.streams.iter().all(probes));
-            Segments::between(before, after, outcome.counts(), load.window_s(), by_sockets)
+            Segments::between(before, after, outcome.counts(), by_sockets)
         });
         Ok(outcome)
     }

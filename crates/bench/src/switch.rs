@@ -1,8 +1,8 @@
 //! The emulated switch for load. The switch answers every request at once. With a service time the
 //! switch answers one request after the other, like a slow switch's processor.
 //!
-//! Without the option [`Table`] (of crate `emulate`) the switch has no flow table: the switch only
-//! counts FLOW_MODs, and flow statistics are empty.
+//! Without the option [`Table`] (of crate `emulate`) the switch has no flow table: FLOW_MODs have no
+//! effect, and flow statistics are empty.
 
 use crate::plan::{Setup, Version};
 use crate::wire::{
@@ -24,7 +24,6 @@ pub(crate) struct Switch {
     ports: u16,
     /// The reported size of each table, in entries.
     entries: u32,
-    pub(crate) flow_mods: u64,
 }
 
 /// The meaning of a message for the measurement.
@@ -34,7 +33,7 @@ pub(crate) enum Meaning {
     Done,
     /// A PACKET_OUT: the packet is at the data plane.
     PacketOut,
-    /// A FLOW_MOD, which is counted.
+    /// A FLOW_MOD.
     FlowMod,
     /// The controller has the switch's features, so the handshake is complete.
     Introduced,
@@ -50,17 +49,11 @@ impl Switch {
             dpid: index as u64 + 1,
             ports: setup.ports() as u16,
             entries: if setup.switch.entries == 0 { MAX_ENTRIES } else { setup.switch.entries },
-            flow_mods: 0,
         }
     }
 
-    /// The HELLO that opens the connection.
-    pub(crate) fn hello(&self, out: &mut Vec<u8>) {
-        message(out, self.version, kind::HELLO, 0, hello_body(self.version));
-    }
-
     /// Handles one whole frame and appends the answer to `out`.
-    pub(crate) fn handle(&mut self, frame: &[u8], out: &mut Vec<u8>) -> Meaning {
+    pub(crate) fn handle(&self, frame: &[u8], out: &mut Vec<u8>) -> Meaning {
         let (Some(&version), Some(&message_type)) = (frame.first(), frame.get(1)) else {
             return Meaning::Done;
         };
@@ -77,10 +70,7 @@ impl Switch {
             |reply_type: u8, body: &[u8]| message(out, self.version, reply_type, xid, body);
         match message_type {
             kind::PACKET_OUT => return Meaning::PacketOut,
-            kind::FLOW_MOD => {
-                self.flow_mods += 1;
-                return Meaning::FlowMod;
-            }
+            kind::FLOW_MOD => return Meaning::FlowMod,
             kind::ECHO_REQUEST => reply(kind::ECHO_REPLY, body),
             kind::FEATURES_REQUEST => {
                 reply(kind::FEATURES_REPLY, &self.features());
@@ -251,11 +241,13 @@ fn role_reply(body: &[u8]) -> Vec<u8> {
     answer
 }
 
-pub(crate) fn hello_body(version: Version) -> &'static [u8] {
-    match version {
+/// Appends the HELLO that opens the connection of a switch or a controller.
+pub(crate) fn hello(version: Version, out: &mut Vec<u8>) {
+    let body: &[u8] = match version {
         Version::V1_0 => &[],
         Version::V1_3 => &[0, 1, 0, 8, 0, 0, 0, 1 << 4],
-    }
+    };
+    message(out, version, kind::HELLO, 0, body);
 }
 
 pub(crate) fn error_body(error_type: u16, code: u16, offending: &[u8]) -> Vec<u8> {
@@ -280,10 +272,10 @@ impl Table {
             config.faults.push(emulate::Fault::BarrierLies { by: setup.switch.lies_ns });
         }
         let mut table = emulate::Switch::new(config);
-        let (mut hello, mut ignored) = (Vec::new(), Vec::new());
+        let (mut opening, mut ignored) = (Vec::new(), Vec::new());
         table.connect(&mut ignored);
-        message(&mut hello, setup.version, kind::HELLO, 0, hello_body(setup.version));
-        table.handle_message(0, &hello, &mut ignored);
+        hello(setup.version, &mut opening);
+        table.handle_message(0, &opening, &mut ignored);
         Self(table)
     }
 

@@ -220,15 +220,9 @@ impl System {
     #[must_use]
     pub fn fit(&self, setup: &Setup) -> Setup {
         let mut setup = setup.clone();
-        let each = if setup.switch.pairs { 2 } else { 1 };
-        match self {
-            Self::Weir { tenancy: Tenancy::Networks, .. } => {
-                setup.own_ports = each;
-                setup.switch.ports = setup.ports().max(setup.tenants * each);
-            }
-            Self::Direct | Self::Haproxy { .. } | Self::Weir { .. } | Self::External { .. } => {
-                setup.own_ports = each;
-            }
+        setup.own_ports = if setup.switch.pairs { 2 } else { 1 };
+        if matches!(self, Self::Weir { tenancy: Tenancy::Networks, .. }) {
+            setup.switch.ports = setup.ports().max(setup.tenants * setup.own_ports);
         }
         setup
     }

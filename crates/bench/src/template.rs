@@ -91,45 +91,30 @@ impl Template {
         let version = setup.version;
         let types = Types::of(version);
         if kind == Kind::PacketIn && matches!(setup.topology, Topology::Interfaces { .. }) {
-            return Self::bare(probe(setup, index));
+            // A packet for the data plane of a real switch. The switch makes the PACKET_IN of this packet.
+            return Self { has_xid: false, ..Self::of(probe(setup, index)).tagged() };
         }
-        let mut bytes = Vec::new();
         let simple = |message_type, body: &[u8]| {
             let mut bytes = Vec::new();
             message(&mut bytes, version, message_type, 0, body);
-            Self {
-                bytes,
-                tag_at: None,
-                second_at: None,
-                rule_at: None,
-                hosts: None,
-                has_xid: true,
-                port_in_turn: None,
-                change: None,
-            }
+            Self::of(bytes)
+        };
+        // A FLOW_MOD and its BARRIER_REQUEST.
+        let confirmed = |body: &[u8]| {
+            let mut template = simple(kind::FLOW_MOD, body);
+            template.second_at = Some(template.bytes.len());
+            message(&mut template.bytes, version, types.barrier_request, 0, &[]);
+            template
         };
         match kind {
-            Kind::PacketIn | Kind::PacketOut => {
+            Kind::PacketIn => {
                 let packet = probe(setup, index);
-                let body = if kind == Kind::PacketIn {
-                    packet_in(version, setup.port(index), packet.len())
-                } else {
-                    packet_out(version, setup.port(index))
-                };
-                let message_type =
-                    if kind == Kind::PacketIn { kind::PACKET_IN } else { kind::PACKET_OUT };
-                message(&mut bytes, version, message_type, 0, &[body, packet].concat());
-                let tag_at = Some(bytes.len() - TAG_LEN);
-                Self {
-                    bytes,
-                    tag_at,
-                    second_at: None,
-                    rule_at: None,
-                    hosts: None,
-                    has_xid: true,
-                    port_in_turn: None,
-                    change: None,
-                }
+                let body = packet_in(version, setup.port(index), packet.len());
+                simple(kind::PACKET_IN, &[body, packet].concat()).tagged()
+            }
+            Kind::PacketOut => {
+                let body = packet_out(version, setup.port(index));
+                simple(kind::PACKET_OUT, &[body, probe(setup, index)].concat()).tagged()
             }
             Kind::Echo => {
                 Self { tag_at: Some(HEADER_LEN), ..simple(kind::ECHO_REQUEST, &[0; TAG_LEN]) }
@@ -171,10 +156,6 @@ impl Template {
             }
             Kind::FlowChange => {
                 let (body, at) = flow_mod(setup, index, setup.other_port(index), true);
-                let template = simple(kind::FLOW_MOD, &body);
-                let mut bytes = template.bytes;
-                let second_at = Some(bytes.len());
-                message(&mut bytes, version, types.barrier_request, 0, &[]);
                 let destination_at = HEADER_LEN + at;
                 // The command: in 1.0 its low byte, after match and cookie; in 1.3 after cookie, mask and table. In 1.3
                 // a field header precedes the destination. The rule ends with its one action: port, length and padding.
@@ -187,43 +168,38 @@ impl Template {
                 let ports = [setup.other_port(index), setup.port(index)];
                 let change =
                     Change { network, source_at, destination_at, command_at, ports, port_at };
-                Self { bytes, second_at, change: Some(change), ..simple(kind::FLOW_MOD, &[]) }
+                Self { change: Some(change), ..confirmed(&body) }
             }
             Kind::FlowMod => {
                 let (body, rule_at) = flow_mod(setup, index, setup.port(index), false);
-                message(&mut bytes, version, kind::FLOW_MOD, 0, &body);
-                let second_at = bytes.len();
-                message(&mut bytes, version, types.barrier_request, 0, &[]);
-                let rule_at = Some(HEADER_LEN + rule_at);
-                Self {
-                    bytes,
-                    tag_at: None,
-                    second_at: Some(second_at),
-                    rule_at,
-                    hosts: None,
-                    port_in_turn: None,
-                    change: None,
-                    has_xid: true,
-                }
+                Self { rule_at: Some(HEADER_LEN + rule_at), ..confirmed(&body) }
             }
         }
     }
-}
 
-impl Template {
-    /// A packet for the data plane of a real switch. The switch makes the PACKET_IN of this packet.
-    fn bare(bytes: Vec<u8>) -> Self {
-        let tag_at = Some(bytes.len() - TAG_LEN);
+    /// A message of which only the xid is patched.
+    fn of(bytes: Vec<u8>) -> Self {
         Self {
             bytes,
-            has_xid: false,
-            tag_at,
+            has_xid: true,
+            tag_at: None,
             second_at: None,
             rule_at: None,
-            hosts: None,
             port_in_turn: None,
             change: None,
+            hosts: None,
         }
+    }
+
+    /// The same template with a tag at the end of the packet, which is the end of the message.
+    fn tagged(self) -> Self {
+        Self { tag_at: Some(self.bytes.len() - TAG_LEN), ..self }
+    }
+
+    /// The FLOW_MOD without its BARRIER_REQUEST, and the place of the number that makes each FLOW_MOD another rule.
+    pub(crate) fn flow_mod(&self) -> (&[u8], usize) {
+        let end = self.second_at.unwrap_or(0);
+        (self.bytes.get(..end).unwrap_or_default(), self.rule_at.unwrap_or(0))
     }
 }
 

@@ -5,22 +5,6 @@ use crate::kind::Kind;
 use crate::kind::PROBED;
 use report::{Histogram, Precision};
 
-/// The intended and actual send times and the arrival time of a message, in ns of the session's
-/// clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Record {
-    /// The stream's place in the load.
-    pub stream: u16,
-    /// The message's number within its stream.
-    pub sequence: u32,
-    /// The intended send time.
-    pub intended: u64,
-    /// The time when the message was written to the socket; 0 if unknown to the receiving side.
-    pub actual: u64,
-    /// The time when the message, or its reply, was read; 0 if unknown to the sending side.
-    pub arrival: u64,
-}
-
 /// Counts of messages by result. Unless noted otherwise, the counts have only messages of the
 /// measured window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -205,7 +189,6 @@ pub(crate) struct Waiting {
     pub(crate) answered: bool,
     pub(crate) refused: bool,
     pub(crate) intended: u64,
-    pub(crate) actual: u64,
 }
 
 /// The requests of one stream, found by the low 20 bits of their xid.

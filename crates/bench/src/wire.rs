@@ -74,17 +74,12 @@ pub(crate) fn be32(bytes: &[u8], at: usize) -> Option<u32> {
     bytes.get(at..)?.first_chunk::<4>().map(|b| u32::from_be_bytes(*b))
 }
 
-/// Appends a header for a message of `length` bytes.
-pub(crate) fn header(out: &mut Vec<u8>, version: Version, kind: u8, length: usize, xid: u32) {
-    out.extend_from_slice(&[version.wire(), kind]);
-    out.extend_from_slice(&(length as u16).to_be_bytes());
-    out.extend_from_slice(&xid.to_be_bytes());
-}
-
 /// Appends a whole message; a body that is too long for one message is cut.
 pub(crate) fn message(out: &mut Vec<u8>, version: Version, kind: u8, xid: u32, body: &[u8]) {
     let body = body.get(..usize::from(u16::MAX) - HEADER_LEN).unwrap_or(body);
-    header(out, version, kind, HEADER_LEN + body.len(), xid);
+    out.extend_from_slice(&[version.wire(), kind]);
+    out.extend_from_slice(&((HEADER_LEN + body.len()) as u16).to_be_bytes());
+    out.extend_from_slice(&xid.to_be_bytes());
     out.extend_from_slice(body);
 }
 

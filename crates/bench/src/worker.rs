@@ -144,13 +144,12 @@ impl Worker {
         dials: Vec<SocketAddr>,
         wiring: Wiring,
     ) -> Result<Self, Error> {
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)
-            .map_err(|error| Error::Io("epoll".to_owned(), error.into()))?;
+        let failed = |error: rustix::io::Errno| Error::Io("epoll".to_owned(), error.into());
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(failed)?;
         for (tenant, listener) in listeners.iter().enumerate() {
             listener.set_nonblocking(true).map_err(Error::io("listening socket"))?;
             let data = epoll::EventData::new_u64(LISTENER | tenant as u64);
-            epoll::add(&epoll, listener, data, epoll::EventFlags::IN)
-                .map_err(|error| Error::Io("epoll".to_owned(), error.into()))?;
+            epoll::add(&epoll, listener, data, epoll::EventFlags::IN).map_err(failed)?;
         }
         Ok(Self {
             switch_tls: identity(setup.tls.switches.as_ref())?,
@@ -323,10 +322,10 @@ impl Worker {
                 return count.max(1);
             }
             if intended >= sender.excused_until && !sender.is_unscheduled() {
-                run.lag.record(now - intended);
+                run.part.lag.record(now - intended);
             }
             let (stream, has_reply) = (sender.stream, sender.kind().has_reply());
-            let waiting = sender.build(run.id, intended, now, &mut peer.conn.out);
+            let waiting = sender.build(run.id, intended, &mut peer.conn.out);
             run.left(stream, waiting, has_reply);
             count += 1;
             peer.batched += 1;

@@ -15,7 +15,7 @@ fn generator_allocations_do_not_grow_with_the_number_of_messages() {
     let mut session = Session::open(Setup::new(Topology::Direct, 2), &controllers).unwrap();
     for kind in [Kind::PacketIn, Kind::PacketOut, Kind::Echo, Kind::PortStats] {
         let mut count = |rate| {
-            let load = Load { records: 1 << 17, ..Load::constant(kind, 2, rate, 500) };
+            let load = Load::constant(kind, 2, rate, 500);
             let region = Region::new(ALLOCATOR);
             let outcome = session.run(&load, &[]).unwrap();
             (outcome.counts().received, region.change().allocations)

@@ -4,11 +4,13 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "test code")]
 
+#[path = "common/controller.rs"]
+mod controller;
+
 use bench::rfc8456::Helpers;
 use bench::{ControllerPlan, Test, Version};
-use std::net::{SocketAddr, TcpStream};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use controller::Controller;
+use std::process::Command;
 
 const SWITCHES: usize = 4;
 const MACS: u32 = 100;
@@ -18,15 +20,6 @@ fn cbench_average(output: &str) -> Option<f64> {
     let line = output.lines().rfind(|line| line.starts_with("RESULT:"))?;
     let figures = line.split(" = ").nth(1)?.split_whitespace().next()?;
     figures.split('/').nth(2)?.parse().ok()
-}
-
-struct Controller(Child);
-
-impl Drop for Controller {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 #[test]
@@ -47,28 +40,15 @@ fn cbench_and_weir_both_measure_throughput_of_ovs_testcontroller() {
         );
         return;
     }
-    let controller = ("ovs-testcontroller", "openvswitch-testcontroller");
+    let program = ("ovs-testcontroller", "openvswitch-testcontroller");
     if lab::testing::skip_without(
         "cbench_and_weir_both_measure_throughput_of_ovs_testcontroller",
-        &[controller],
+        &[program],
     ) {
         return;
     }
-    let address = SocketAddr::from(([127, 0, 0, 1], packet::free_port().unwrap()));
-    let socket = std::env::temp_dir().join(format!("weir-cbench-{}.ctl", std::process::id()));
-    let child = Command::new("ovs-testcontroller")
-        .arg(format!("ptcp:{}:127.0.0.1", address.port()))
-        .arg(format!("--unixctl={}", socket.display()))
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let controller = Controller(child);
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while TcpStream::connect(address).is_err() {
-        assert!(Instant::now() < deadline, "the controller does not listen");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    let controller = Controller::ovs_testcontroller();
+    let address = controller.address;
     let output = Command::new("cbench")
         .args(["-c", "127.0.0.1", "-p", &address.port().to_string(), "-t"])
         .args(["-s", &SWITCHES.to_string(), "-M", &MACS.to_string(), "-m", "1000", "-l", "3"])
@@ -86,7 +66,6 @@ fn cbench_and_weir_both_measure_throughput_of_ovs_testcontroller() {
     let verdict = plan.run(&[throughput], &mut Helpers::default(), &mut |_| {}).unwrap();
     let ours = verdict.results.points[0].mean("rate_per_s");
     drop(controller);
-    let _ = std::fs::remove_file(socket);
     eprintln!("answers per second: cbench {theirs:?}, weir {ours:?}");
     assert!(theirs.is_some_and(|rate| rate > 0.0) && ours.is_some_and(|rate| rate > 0.0));
 }

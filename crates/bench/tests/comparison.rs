@@ -1,23 +1,19 @@
 //! Tests of a comparison from beginning to end: systems are started and measured in turn, and the results are written
 //! and read again.
 
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "test code")]
+#![allow(clippy::unwrap_used, reason = "test code")]
 
 use bench::{Comparison, Kind, Load, Matrix, Options, Plan, Setup, Shape, System, Topology};
 use report::Results;
 use std::path::PathBuf;
-use std::process::Command;
 
 #[test]
 fn a_comparison_measures_direct_connections_and_haproxy() {
     let mut systems = vec![System::Direct];
-    if Command::new("haproxy").arg("-v").output().is_ok() {
+    // Without HAProxy only direct connections are measured.
+    let name = "a_comparison_measures_direct_connections_and_haproxy";
+    if !lab::testing::skip_without(name, &[("haproxy", "haproxy")]) {
         systems.push(System::Haproxy { program: PathBuf::from("haproxy") });
-    } else {
-        assert!(std::env::var_os("CI").is_none_or(|ci| ci != "true"), "haproxy is missing");
-        eprintln!(
-            "SKIPPED a_comparison_measures_direct_connections_and_haproxy: haproxy is missing; only direct is measured"
-        );
     }
     let dir = std::env::temp_dir().join(format!("weir-bench-comparison-{}", std::process::id()));
     let mut options = Options::new(System::Direct, dir.join("work"));

@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "test code")]
 
+#[path = "common/controller.rs"]
+mod controller;
 #[path = "../../channel/tests/common/mod.rs"]
 mod pki;
 
@@ -10,55 +12,12 @@ use bench::rfc8456::Helpers;
 use bench::rfc8456::helpers::{NorthboundCommand, OperatorCommands};
 use bench::{ControllerPlan, Identity, Test, Verdict, Version};
 use channel::TlsFiles;
+use controller::Controller;
 use pki::Pki;
-use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
-
-/// The process of a controller. The process ends when this value is dropped.
-struct Controller {
-    child: Child,
-    address: SocketAddr,
-    /// Files that are removed at the end, because a killed process does not remove them.
-    leftovers: Vec<PathBuf>,
-}
+use std::process::{Command, Stdio};
 
 impl Controller {
-    fn start(command: impl FnOnce(u16) -> Command) -> Self {
-        let free = SocketAddr::from(([127, 0, 0, 1], packet::free_port().unwrap()));
-        let child = command(free.port()).stderr(Stdio::null()).spawn().unwrap();
-        let controller = Self { child, address: free, leftovers: Vec::new() };
-        controller.wait_listening();
-        controller
-    }
-
-    fn wait_listening(&self) {
-        let deadline = Instant::now() + Duration::from_secs(20);
-        while TcpStream::connect(self.address).is_err() {
-            assert!(Instant::now() < deadline, "the controller does not listen");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
-
-    fn ovs_testcontroller() -> Self {
-        Self::ovs_testcontroller_as("ptcp", |_| {})
-    }
-
-    /// Starts `ovs-testcontroller` with more arguments. The controller listens with the given scheme.
-    fn ovs_testcontroller_as(scheme: &str, more: impl FnOnce(&mut Command)) -> Self {
-        let socket = |port| std::env::temp_dir().join(format!("weir-bench-controller-{port}.ctl"));
-        let mut controller = Self::start(|port| {
-            let mut command = Command::new("ovs-testcontroller");
-            command.arg(format!("{scheme}:{port}:127.0.0.1")).stdout(Stdio::null());
-            more(&mut command);
-            command.arg(format!("--unixctl={}", socket(port).display()));
-            command
-        });
-        controller.leftovers.push(socket(controller.address.port()));
-        controller
-    }
-
     fn plan(&self, name: &str, version: Version) -> ControllerPlan {
         ControllerPlan {
             pid: Some(self.child.id()),
@@ -77,16 +36,6 @@ impl Controller {
     }
 }
 
-impl Drop for Controller {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-        for file in &self.leftovers {
-            let _ = std::fs::remove_file(file);
-        }
-    }
-}
-
 /// Runs a command that must succeed.
 fn shell(command: &str) {
     assert!(Command::new("sh").args(["-c", command]).status().unwrap().success(), "{command}");
@@ -101,21 +50,12 @@ impl Drop for AtEnd {
     }
 }
 
-/// Reports that `what` is missing. Fails on machines that must have all programs.
-fn missing(test: &str, what: &str) {
-    assert!(std::env::var_os("CI").is_none_or(|ci| ci != "true"), "{test}: {what} is missing");
-    eprintln!("SKIPPED {test}: {what} is missing");
-}
-
 fn has_ovs_testcontroller(test: &str) -> bool {
-    let found = Command::new("ovs-testcontroller").arg("--version").output().is_ok();
-    if !found {
-        missing(test, "ovs-testcontroller");
-    }
-    found
+    let program = ("ovs-testcontroller", "openvswitch-testcontroller");
+    !lab::testing::skip_without(test, &[program])
 }
 
-/// A Python with os-ken.
+/// A Python with os-ken. Without such a Python, the test fails on machines that must have all programs.
 fn python(test: &str) -> Option<PathBuf> {
     let python = std::env::var_os("WEIR_PYTHON")
         .map_or_else(|| repository().join(".venv/bin/python"), PathBuf::from);
@@ -123,7 +63,9 @@ fn python(test: &str) -> Option<PathBuf> {
     if has.is_ok_and(|output| output.status.success()) {
         return Some(python);
     }
-    missing(test, "a Python with os-ken");
+    let what = "a Python with os-ken is missing";
+    assert!(std::env::var_os("CI").is_none_or(|ci| ci != "true"), "{test}: {what}");
+    eprintln!("SKIPPED {test}: {what}");
     None
 }
 

@@ -6,7 +6,7 @@
 mod common;
 
 use bench::{Controllers, Error, Kind, Load, Outcome, Session, Setup, Topology};
-use common::{Way, relay};
+use common::{Behaviour, Way, relay};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
@@ -22,12 +22,15 @@ fn run(
     + Sync
     + 'static,
 ) -> Outcome {
-    let controllers = Controllers::bind(2, "127.0.0.1:0".parse().unwrap()).unwrap();
-    let switch_addresses = relay(controllers.addresses(), Arc::new(behaviour));
-    let setup = Setup::new(Topology::PerTenant { switch_addresses }, 2);
-    let mut session = Session::open(setup, &controllers).unwrap();
     let load = Load { drain_ms: 200, ..Load::constant(kind, 2, 2000.0, 100) };
-    session.run(&load, &[]).unwrap()
+    open(2, Arc::new(behaviour)).run(&load, &[]).unwrap()
+}
+
+fn open(tenants: usize, behaviour: Behaviour) -> Session {
+    let controllers = Controllers::bind(tenants, "127.0.0.1:0".parse().unwrap()).unwrap();
+    let switch_addresses = relay(controllers.addresses(), behaviour);
+    let setup = Setup::new(Topology::PerTenant { switch_addresses }, tenants);
+    Session::open(setup, &controllers).unwrap()
 }
 
 fn is(frame: &[u8], message_type: u8) -> bool {
@@ -162,19 +165,14 @@ fn packets_without_a_tag_are_reported() {
 
 #[test]
 fn messages_to_a_system_that_stops_reading_count_as_blocked() {
-    let controllers = Controllers::bind(1, "127.0.0.1:0".parse().unwrap()).unwrap();
     let behaviour = |way, tenant, count, frame: Vec<u8>| {
         if way == Way::ToController && count == 10 {
             std::thread::sleep(std::time::Duration::from_secs(20));
         }
         Some(vec![(tenant, frame)])
     };
-    let switch_addresses = relay(controllers.addresses(), Arc::new(behaviour));
-    let setup = Setup::new(Topology::PerTenant { switch_addresses }, 1);
-    let mut session = Session::open(setup, &controllers).unwrap();
-    let mut load = Load::constant(Kind::PacketIn, 1, 400_000.0, 400);
-    load.drain_ms = 100;
-    let outcome = session.run(&load, &[]).unwrap();
+    let load = Load { drain_ms: 100, ..Load::constant(Kind::PacketIn, 1, 400_000.0, 400) };
+    let outcome = open(1, Arc::new(behaviour)).run(&load, &[]).unwrap();
     let counts = outcome.counts();
     assert!(counts.blocked > 0 && counts.unanswered() > 0, "{counts:?}");
     assert_eq!(counts.sent + counts.blocked, 160_000);
@@ -199,7 +197,6 @@ fn late_messages_and_reordered_messages_are_counted_separately() {
     // Every tenth message waits for the next message, so messages are reordered. From the 60th message on all messages
     // wait 60 ms, so these messages are late.
     let held: std::sync::Mutex<Vec<Option<Vec<u8>>>> = std::sync::Mutex::new(vec![None, None]);
-    let controllers = Controllers::bind(2, "127.0.0.1:0".parse().unwrap()).unwrap();
     let behaviour = move |_, tenant: usize, _: u64, frame: Vec<u8>| {
         if !is(&frame, PACKET_IN) {
             return Some(vec![(tenant, frame)]);
@@ -218,11 +215,8 @@ fn late_messages_and_reordered_messages_are_counted_separately() {
         out.extend(held[tenant].take().map(|earlier| (tenant, earlier)));
         Some(out)
     };
-    let switch_addresses = relay(controllers.addresses(), Arc::new(behaviour));
-    let setup = Setup::new(Topology::PerTenant { switch_addresses }, 2);
-    let mut session = Session::open(setup, &controllers).unwrap();
     let load = Load { late_ms: 20, ..Load::constant(Kind::PacketIn, 2, 2000.0, 100) };
-    let outcome = session.run(&load, &[]).unwrap();
+    let outcome = open(2, Arc::new(behaviour)).run(&load, &[]).unwrap();
     let counts = outcome.counts();
     assert_eq!((counts.sent, counts.received, counts.duplicates), (200, 200, 0), "{counts:?}");
     assert_eq!(counts.reordered, 20, "{counts:?}");

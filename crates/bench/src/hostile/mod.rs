@@ -20,6 +20,7 @@ mod watch;
 
 pub use attack::Attack;
 
+use crate::Error;
 use crate::arrivals::Arrivals;
 use crate::beside::Beside;
 use crate::comparison::{Case, Comparison, Options, Verdict};
@@ -29,10 +30,8 @@ use crate::load::{Load, Stream};
 use crate::measure::Collector;
 use crate::outcome::Outcome;
 use crate::plan::Setup;
-use crate::scenarios::points::figure_of;
+use crate::scenarios::points::{figure_of, peak_memory};
 use crate::system::{System, Target};
-use crate::{Error, observe};
-use report::table::number;
 use report::{Better, Point, Scalar, Table};
 
 /// The number of tenants: the quiet tenant and the hostile tenants.
@@ -147,12 +146,7 @@ fn by_kind(collector: &mut Collector, outcome: &Outcome, target: &Target) {
             }
         }
     }
-    let peaks: Vec<u64> =
-        target.pids.iter().filter_map(|&pid| observe::resident_peak(pid)).collect();
-    if !peaks.is_empty() {
-        let peak: u64 = peaks.iter().sum();
-        collector.sample("resident_peak_bytes", "bytes", Better::Lower, peak as f64);
-    }
+    peak_memory(collector, outcome, target);
 }
 
 fn criteria(points: &[Point], subject: &str, attack: Attack) -> Vec<Criterion> {
@@ -194,14 +188,13 @@ fn criteria(points: &[Point], subject: &str, attack: Attack) -> Vec<Criterion> {
 /// The table of the measured points, for stdout.
 #[must_use]
 pub fn table(verdict: &Verdict) -> Table {
-    const US: f64 = 1.0;
     let columns = [
-        ("ECHO p50 µs", "echo_p50_us", US),
-        ("p99", "echo_p99_us", US),
-        ("max", "echo_max_us", US),
-        ("PACKET_IN p50 µs", "packet_in_p50_us", US),
-        ("p99", "packet_in_p99_us", US),
-        ("max", "packet_in_max_us", US),
+        ("ECHO p50 µs", "echo_p50_us", 1.0),
+        ("p99", "echo_p99_us", 1.0),
+        ("max", "echo_max_us", 1.0),
+        ("PACKET_IN p50 µs", "packet_in_p50_us", 1.0),
+        ("p99", "packet_in_p99_us", 1.0),
+        ("max", "packet_in_max_us", 1.0),
         ("unanswered %", "unanswered_percent", 1.0),
         ("attacks/s", "attacks_per_s", 1.0),
         ("REST refused", "api_refused", 1.0),
@@ -212,16 +205,9 @@ pub fn table(verdict: &Verdict) -> Table {
         ("health ms at most", "health_max_ms", 1.0),
         ("lag p99 µs", "lag_p99_us", 1.0),
     ];
-    let titles = columns.iter().map(|&(title, ..)| title);
-    let mut table = Table::new(["system", "attack"].into_iter().chain(titles));
-    for point in &verdict.results.points {
-        let cell = |&(_, metric, factor): &(&str, &str, f64)| {
-            point.mean(metric).map_or_else(|| "–".to_owned(), |value| number(value * factor))
-        };
-        let attack = point.parameters.get("attack").map(ToString::to_string).unwrap_or_default();
-        table.row([point.system.clone(), attack].into_iter().chain(columns.iter().map(cell)));
-    }
-    table
+    let attack =
+        |point: &Point| point.parameters.get("attack").map(ToString::to_string).unwrap_or_default();
+    verdict.table_of("attack", attack, &columns)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::frames::frames;
 use super::orders::Orders;
 use crate::conn::{Conn, Flushed};
 use crate::plan::{Setup, Version};
-use crate::switch::Switch;
+use crate::switch::{Switch, hello};
 use crate::wire::{HEADER_LEN, Types, be16, be32, kind, message, put32};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
@@ -119,7 +119,7 @@ impl Stranger {
         scratch: &mut [u8],
     ) -> u64 {
         if self.conn.is_none() {
-            return self.dial(address, now);
+            return self.dial(address, version, now);
         }
         let is_open = self.read(version, scratch);
         let mut done = 0;
@@ -144,7 +144,7 @@ impl Stranger {
         done
     }
 
-    fn dial(&mut self, address: SocketAddr, now: Instant) -> u64 {
+    fn dial(&mut self, address: SocketAddr, version: Version, now: Instant) -> u64 {
         if now < self.dial_at {
             return 0;
         }
@@ -152,7 +152,7 @@ impl Stranger {
         let stream = TcpStream::connect_timeout(&address, CONNECTING);
         let conn = stream.and_then(|stream| Conn::new(stream, true, None));
         self.conn = conn.ok().map(|mut conn| {
-            self.switch.hello(&mut conn.out);
+            hello(version, &mut conn.out);
             conn
         });
         u64::from(self.conn.is_some())

@@ -8,7 +8,7 @@ use crate::Error;
 use crate::conn::{Conn, Flushed};
 use crate::load::Kind;
 use crate::plan::{Setup, Version};
-use crate::switch::hello_body;
+use crate::switch::hello;
 use crate::system::all_controllers;
 use crate::template::Template;
 use crate::wire::{HEADER_LEN, Types, be32, kind, message, put32};
@@ -65,22 +65,17 @@ impl Tenant {
     pub(super) fn new(orders: &Orders, index: usize, listeners: Vec<TcpListener>) -> Self {
         let attack = orders.attack.of_tenant(index);
         let rule = Template::new(Kind::FlowMod, &orders.setup, index);
-        let rules = if attack.needs_rules() { orders.rules } else { 0 };
-        let message = request(attack, &orders.setup, &rule);
-        let version = orders.setup.version;
-        let (sessions, is_ready, sent) = (Vec::new(), false, 0);
-        let next_rule = 1;
         Self {
-            version,
+            version: orders.setup.version,
             listeners,
             attack,
-            message,
-            next_rule,
+            message: request(attack, &orders.setup, &rule),
+            next_rule: 1,
             rule,
-            rules,
-            sessions,
-            is_ready,
-            sent,
+            rules: if attack.needs_rules() { orders.rules } else { 0 },
+            sessions: Vec::new(),
+            is_ready: false,
+            sent: 0,
         }
     }
 
@@ -121,7 +116,7 @@ impl Tenant {
         });
         for stream in accepted.take(ACCEPTED) {
             let Ok(mut conn) = Conn::new(stream, true, None) else { continue };
-            message(&mut conn.out, self.version, kind::HELLO, 0, hello_body(self.version));
+            hello(self.version, &mut conn.out);
             if closes {
                 conn.flush();
             } else {
@@ -162,11 +157,11 @@ impl Tenant {
         let Some(loaded) = session.loaded.as_mut().filter(|loaded| **loaded <= self.rules) else {
             return;
         };
-        let (end, out) = (self.rule.second_at.unwrap_or(0), &mut session.conn.out);
+        let ((rule, place), out) = (self.rule.flow_mod(), &mut session.conn.out);
         while *loaded < self.rules && out.len() < MOST_UNSENT {
             let start = out.len();
-            out.extend_from_slice(self.rule.bytes.get(..end).unwrap_or_default());
-            put32(out, start + self.rule.rule_at.unwrap_or(0), *loaded + 1);
+            out.extend_from_slice(rule);
+            put32(out, start + place, *loaded + 1);
             *loaded += 1;
         }
         if *loaded == self.rules {
@@ -187,7 +182,7 @@ impl Tenant {
         let mut asked = 0;
         while asked < wanted && session.conn.unsent() < MOST_UNSENT {
             if adds {
-                put32(&mut self.message, self.rule.rule_at.unwrap_or(0), self.next_rule);
+                put32(&mut self.message, self.rule.flow_mod().1, self.next_rule);
                 self.next_rule = self.next_rule.wrapping_add(1);
             }
             session.conn.out.extend_from_slice(&self.message);
@@ -200,15 +195,15 @@ impl Tenant {
 /// One message of an attack; empty if the attack has no message.
 fn request(attack: Attack, setup: &Setup, rule: &Template) -> Vec<u8> {
     let version = setup.version;
+    let (add, place) = rule.flow_mod();
     let mut out = Vec::new();
     match attack {
         Attack::ModifyAll => flow_mod(version, &mut out, MODIFY, 0),
         Attack::DeleteCookie => flow_mod(version, &mut out, DELETE, UNKNOWN),
         Attack::CheckOverlap | Attack::DeleteNothing => {
             // A rule of the tenant with a unique destination.
-            let end = rule.second_at.unwrap_or(0);
-            out.extend_from_slice(rule.bytes.get(..end).unwrap_or_default());
-            put32(&mut out, rule.rule_at.unwrap_or(0), 0x0c00_0001);
+            out.extend_from_slice(add);
+            put32(&mut out, place, 0x0c00_0001);
             let (command_at, flags_at) = match version {
                 // The places after header, match and cookie, and after header, cookie, mask and table.
                 Version::V1_0 => (HEADER_LEN + 40 + 8 + 1, HEADER_LEN + 40 + 8 + 15),
@@ -223,9 +218,7 @@ fn request(attack: Attack, setup: &Setup, rule: &Template) -> Vec<u8> {
             }
         }
         Attack::FillStore | Attack::FillTable => {
-            out.extend_from_slice(
-                rule.bytes.get(..rule.second_at.unwrap_or(0)).unwrap_or_default(),
-            );
+            out.extend_from_slice(add);
             if attack == Attack::FillStore {
                 lengthen(version, &mut out);
             }

@@ -2,7 +2,7 @@
 
 use crate::plan::Version;
 use crate::stop::Stop;
-use report::Point;
+use report::{Point, Scalar};
 use std::path::PathBuf;
 
 /// The plan of a provisioning benchmark, which measures how fast networks start and links move.
@@ -58,12 +58,8 @@ impl Case {
             Phase::Reroute => ("reroute", plan.reroute),
         };
         let backups = if self.backups { "yes" } else { "no" };
-        let parameters = [
-            ("phase".to_owned(), phase.into()),
-            ("links".to_owned(), links.into()),
-            ("backups".to_owned(), backups.into()),
-        ];
-        Point { system: "weir".to_owned(), parameters: parameters.into(), ..Point::default() }
+        let phase = Scalar::from(phase);
+        Point::new("weir", [("phase", phase), ("links", links.into()), ("backups", backups.into())])
     }
 
     pub(super) fn limit(self, plan: &Provisioning) -> f64 {

@@ -154,12 +154,9 @@ fn gather(mut point: Point, found: &[Found]) -> Point {
     }
     for (name, samples) in samples {
         // Stable names, as in other results: `total_ms`, in ms.
-        let (stem, unit) = match name.strip_suffix(" ms") {
-            Some(_) => (name.replace(' ', "_"), "ms"),
-            None => (name.replace(' ', "_"), ""),
-        };
-        let better = if unit == "ms" { Better::Lower } else { Better::Neither };
-        point.metrics.insert(stem, Metric::new(unit, better, samples));
+        let is_time = name.ends_with(" ms");
+        let (unit, better) = if is_time { ("ms", Better::Lower) } else { ("", Better::Neither) };
+        point.metrics.insert(name.replace(' ', "_"), Metric::new(unit, better, samples));
     }
     point
 }

@@ -83,7 +83,7 @@ impl Shape {
         for index in 0..self.switches {
             let used = self.links.iter().flatten().filter(|(at, _)| *at == index).count() as u32;
             let mut config = Config::new(index as u64 + 1, EDGE + used);
-            config.versions = VersionSet::only(version_of(version));
+            config.versions = VersionSet::only(version.openflow());
             config.n_buffers = 0;
             config.n_tables = 4;
             network.add_switch(Switch::new(config));
@@ -249,13 +249,6 @@ pub(super) fn crossing(view: &Value, end: Place) -> (usize, usize) {
 
 /// The xid of the barrier that ends the tenant's rules.
 pub(super) const BARRIER_XID: u32 = 0x5eed;
-
-pub(super) fn version_of(version: Version) -> openflow::Version {
-    match version {
-        Version::V1_0 => openflow::Version::V1_0,
-        Version::V1_3 => openflow::Version::V1_3,
-    }
-}
 
 pub(super) fn point((at, port): Place) -> Point {
     Point { switch: SwitchIndex(at), port }

@@ -9,7 +9,7 @@
 //!  └────────────┘                   └──────────────────────────────────────────┘
 //! ```
 
-use super::shape::{BARRIER_XID, version_of};
+use super::shape::BARRIER_XID;
 use crate::error::Error;
 use crate::plan::Version;
 use crate::wire::{Types, kind};
@@ -215,7 +215,7 @@ impl Worker {
 
     fn accept(&mut self) {
         while let Ok(Some((mut connection, _))) = self.listener.accept() {
-            let versions = VersionSet::only(version_of(self.version));
+            let versions = VersionSet::only(self.version.openflow());
             let handshake = Handshake::towards_switch(versions, 1);
             let mut out = Vec::new();
             handshake.start(&mut out);

@@ -37,10 +37,8 @@ pub(super) fn change(context: &mut Context<'_>, case: &Case) -> Result<Measureme
     let layout = context.plan.layout();
     // The trial needs stations at other switches. This switch is never the first switch.
     let device = SwitchIndex(layout.switches() - 1);
-    for trial in 0..context.plan.trials {
-        if !context.begin_trial(case, trial)? {
-            break;
-        }
+    let mut trials = 0..context.plan.trials;
+    while context.next_trial(case, &mut trials)?.is_some() {
         let fabric = Fabric::raise(context.plan, layout, &[context.plan.address])?;
         let _trouble = case.trouble.begin(context.plan, &fabric)?;
         match discover(&fabric, context.limit())? {

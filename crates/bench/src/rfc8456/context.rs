@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::measure::Measurement;
 use report::{Better, Finding, Metric, Point, Scalar};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::time::Duration;
 
 /// The settings, the helpers, and the receiver of progress messages.
@@ -32,18 +33,23 @@ impl<'a> Context<'a> {
         (self.talk)(text);
     }
 
-    /// Reports the trial that begins. False if the user has ended the benchmark; the earlier trials are then the
-    /// result.
+    /// Reports the next trial. `None` after the last trial, and if the user has ended the benchmark; the earlier trials
+    /// are then the result.
     ///
     /// # Errors
     /// [`Error::Interrupted`] if there was no earlier trial.
-    pub(crate) fn begin_trial(&mut self, case: &Case, trial: usize) -> Result<bool, Error> {
+    pub(crate) fn next_trial(
+        &mut self,
+        case: &Case,
+        trials: &mut Range<usize>,
+    ) -> Result<Option<usize>, Error> {
+        let Some(trial) = trials.next() else { return Ok(None) };
         if self.plan.stop.is_asked() {
-            return if trial == 0 { Err(Error::Interrupted) } else { Ok(false) };
+            return if trial == 0 { Err(Error::Interrupted) } else { Ok(None) };
         }
         let text = format!("{}: trial {} of {}", case.label(), trial + 1, self.plan.trials);
         self.say(&text);
-        Ok(true)
+        Ok(Some(trial))
     }
 
     /// A station number that was not used before.

@@ -30,10 +30,8 @@ fn measure(context: &mut Context<'_>) -> Result<Vec<Measurement>, Error> {
     let case = Case::plain(TEST.name).with("shape", shape.to_string());
     let mut sheet = Sheet::new(context, &case);
     let most = usize::from(context.plan.most_switches);
-    for trial in 0..context.plan.trials {
-        if !context.begin_trial(&case, trial)? {
-            break;
-        }
+    let mut trials = 0..context.plan.trials;
+    while context.next_trial(&case, &mut trials)?.is_some() {
         let mut links = 0;
         let mut silent = false;
         let size = highest(most, |wanted| {

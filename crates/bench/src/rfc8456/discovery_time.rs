@@ -12,7 +12,7 @@ use super::context::{Case, Context, Sheet};
 use super::event::What;
 use super::fabric::Fabric;
 use super::helpers::Discovered;
-use super::test::{Need, Test};
+use super::test::Test;
 use crate::error::Error;
 use crate::measure::Measurement;
 use emulate::{Layout, Point, SwitchIndex};
@@ -24,11 +24,10 @@ pub(super) const TEST: Test = Test {
     name: "discovery-time",
     section: "5.1.1",
     about: "from the first discovery message until every link was discovered",
-    needs: NEEDS,
+    needs: &[],
     headline: &["discovery_ms", "discovery_messages", "confirmed_ms"],
     measure,
 };
-const NEEDS: &[Need] = &[];
 
 fn measure(context: &mut Context<'_>) -> Result<Vec<Measurement>, Error> {
     context.plan.layouts.clone().into_iter().map(|layout| measure_one(context, layout)).collect()
@@ -39,10 +38,8 @@ fn measure_one(context: &mut Context<'_>, layout: Layout) -> Result<Measurement,
         .with("topology", layout.to_string())
         .with("switches", layout.switches());
     let mut sheet = Sheet::new(context, &case);
-    for trial in 0..context.plan.trials {
-        if !context.begin_trial(&case, trial)? {
-            break;
-        }
+    let mut trials = 0..context.plan.trials;
+    while context.next_trial(&case, &mut trials)?.is_some() {
         let fabric = Fabric::raise(context.plan, layout, &[context.plan.address])?;
         match discover(&fabric, context.limit())? {
             Discovery::Silent => {

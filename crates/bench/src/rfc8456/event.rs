@@ -176,7 +176,7 @@ impl Reader {
     fn sent(&self, frame: &[u8]) -> Option<What> {
         match frame.get(1) {
             Some(&kind::FEATURES_REPLY) => Some(What::Introduced),
-            Some(&PORT_STATUS) => Some(What::PortStatus),
+            Some(&kind::PORT_STATUS) => Some(What::PortStatus),
             Some(&kind::PACKET_IN) => {
                 let packet = packet_in_data(self.version, frame).unwrap_or_default();
                 let in_port = in_port(self.version, frame).unwrap_or(0);
@@ -192,9 +192,6 @@ impl Reader {
 pub(crate) fn delivered(frame: &[u8]) -> What {
     What::Delivered { tag: traffic::tag(frame) }
 }
-
-/// `OFPT_PORT_STATUS` in both versions.
-const PORT_STATUS: u8 = 12;
 
 /// Whether a FLOW_MOD adds or modifies entries, and does not delete entries.
 fn provisions(version: Version, frame: &[u8]) -> bool {

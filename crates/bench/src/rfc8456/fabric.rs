@@ -14,7 +14,6 @@
 use super::event::{Event, Log, Overflown, Reader, What, delivered};
 use crate::controller::plan::ControllerPlan;
 use crate::error::Error;
-use crate::plan::Version;
 use crate::worker::identity;
 use channel::Address;
 use emulate::{
@@ -68,10 +67,7 @@ impl Fabric {
         layout: Layout,
         controllers: &[SocketAddr],
     ) -> Result<Self, Error> {
-        let versions = VersionSet::only(match plan.version {
-            Version::V1_0 => openflow::Version::V1_0,
-            Version::V1_3 => openflow::Version::V1_3,
-        });
+        let versions = VersionSet::only(plan.version.openflow());
         let network = layout.build(|config| {
             config.versions = versions;
             // A controller gets whole packets, as from cbench, because buffers would be a second
@@ -95,17 +91,16 @@ impl Fabric {
         let running = Arc::new(runner.start().map_err(|error| emulated(&error))?);
         let handshake = Duration::from_millis(plan.handshake_ms);
         let fabric = Self { running, log, layout, controllers: controllers.len(), handshake };
-        fabric.wait_introduced(0)?;
+        fabric.wait_introduced()?;
         Ok(fabric)
     }
 
-    /// Waits until every switch has sent its features to every controller, in the events from
-    /// `from` on or before.
-    pub(crate) fn wait_introduced(&self, from: usize) -> Result<(), Error> {
+    /// Waits until every switch has sent its features to every controller.
+    fn wait_introduced(&self) -> Result<(), Error> {
         let wanted = self.layout.switches() * self.controllers;
         let mut introduced = BTreeSet::new();
         let mut closed = 0;
-        let all = self.watch(from, self.handshake, |event| {
+        let all = self.watch(0, self.handshake, |event| {
             let who = (event.place, event.controller);
             match event.what {
                 What::Introduced => {

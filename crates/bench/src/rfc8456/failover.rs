@@ -8,9 +8,8 @@
 //! only stops answering; the time of this detection would be another figure.
 
 use super::context::{Case, Context, Sheet};
-use super::event::What;
 use super::fabric::{End, Fabric};
-use super::gaps::{longest_gap, lost};
+use super::gaps::{arrivals, longest_gap, lost};
 use super::path_time::announce;
 use super::test::{Need, Test};
 use super::traffic::Probe;
@@ -18,7 +17,6 @@ use crate::error::Error;
 use crate::measure::Measurement;
 use report::Better;
 use std::collections::BTreeSet;
-use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 pub(super) const TEST: Test = Test {
@@ -43,10 +41,8 @@ fn measure(context: &mut Context<'_>) -> Result<Vec<Measurement>, Error> {
     let mut sheet = Sheet::new(context, &case);
     let mut controllers = vec![context.plan.address];
     controllers.extend(&context.plan.backups);
-    for trial in 0..context.plan.trials {
-        if !context.begin_trial(&case, trial)? {
-            break;
-        }
+    let mut trials = 0..context.plan.trials;
+    while context.next_trial(&case, &mut trials)?.is_some() {
         let fabric = Fabric::raise(context.plan, context.plan.layout(), &controllers)?;
         context.rest();
         let failed = fail_over(context, &fabric, &mut sheet);
@@ -75,7 +71,7 @@ fn fail_over(context: &mut Context<'_>, fabric: &Fabric, sheet: &mut Sheet) -> R
     let mut stream = Stream { far, next_tag: 0, spacing: spacing(context) };
     let trial = context.trial();
     stream.send_for(context, fabric, trial, |_| false)?;
-    if first_arrival(fabric, 0)?.is_none() {
+    if arrivals(fabric, 0, End::Far)?.is_empty() {
         sheet.finding("path-not-provisioned", "no packet arrived before the failure");
         return Ok(());
     }
@@ -87,18 +83,22 @@ fn fail_over(context: &mut Context<'_>, fabric: &Fabric, sheet: &mut Sheet) -> R
     stream.send_for(context, fabric, trial, |_| false)?;
     let limit = context.limit();
     let last = fabric.now();
-    let came_back =
-        |fabric: &Fabric| matches!(last_arrival(fabric, before), Ok(Some(at)) if at >= last);
+    let came_back = |fabric: &Fabric| match arrivals(fabric, before, End::Far).as_deref() {
+        Ok([.., (at, _)]) => *at >= last,
+        _ => false,
+    };
     stream.send_for(context, fabric, limit, came_back)?;
-    let arrivals = arrivals(fabric)?;
+    let mut first_arrivals = arrivals(fabric, 0, End::Far)?;
+    let mut seen = BTreeSet::new();
+    first_arrivals.retain(|(_, tag)| seen.insert(*tag));
     if !came_back(fabric) {
         sheet.finding("no-failover", "no packet arrived any more after the failure");
         return Ok(());
     }
-    let times: Vec<u64> = arrivals.iter().map(|(at, _)| *at).collect();
+    let times: Vec<u64> = first_arrivals.iter().map(|(at, _)| *at).collect();
     sheet.time("gap_ms", longest_gap(&times, failure));
     sheet.time("spacing_ms", stream.spacing.as_nanos() as u64);
-    sheet.sample("lost_packets", "", Better::Lower, lost(&arrivals) as f64);
+    sheet.sample("lost_packets", "", Better::Lower, lost(&first_arrivals) as f64);
     Ok(())
 }
 
@@ -133,35 +133,6 @@ impl Stream {
         }
         Ok(())
     }
-}
-
-/// The first arrival of each packet at the far end: the time and the packet's number.
-fn arrivals(fabric: &Fabric) -> Result<Vec<(u64, u64)>, Error> {
-    let mut seen = BTreeSet::new();
-    let events = fabric.events(0)?;
-    let first = events.iter().filter_map(|event| match event.what {
-        What::Delivered { tag: Some(tag) } if End::Far.is(event.place) => {
-            seen.insert(tag).then_some((event.at, tag))
-        }
-        _ => None,
-    });
-    Ok(first.collect())
-}
-
-fn first_arrival(fabric: &Fabric, from: usize) -> Result<Option<u64>, Error> {
-    fabric.watch(from, Duration::ZERO, |event| match event.what {
-        What::Delivered { tag: Some(_) } if End::Far.is(event.place) => {
-            ControlFlow::Break(event.at)
-        }
-        _ => ControlFlow::Continue(()),
-    })
-}
-
-fn last_arrival(fabric: &Fabric, from: usize) -> Result<Option<u64>, Error> {
-    let events = fabric.events(from)?;
-    let is_arrival = |what: &What| matches!(what, What::Delivered { tag: Some(_) });
-    let mut there = events.iter().filter(|event| End::Far.is(event.place));
-    Ok(there.rfind(|event| is_arrival(&event.what)).map(|event| event.at))
 }
 
 /// Waits until the restarted controller accepts connections.

@@ -1,6 +1,19 @@
-//! Gaps and losses between arrived packets.
+//! Arrived packets, and the gaps and losses between these packets.
 
+use super::event::What;
+use super::fabric::{End, Fabric};
+use crate::error::Error;
 use std::collections::BTreeSet;
+
+/// Arrivals at an end, in the events from `mark` on: the time and the packet's number.
+pub(super) fn arrivals(fabric: &Fabric, mark: usize, end: End) -> Result<Vec<(u64, u64)>, Error> {
+    let events = fabric.events(mark)?;
+    let arrived = events.iter().filter_map(|event| match event.what {
+        What::Delivered { tag: Some(tag) } if end.is(event.place) => Some((event.at, tag)),
+        _ => None,
+    });
+    Ok(arrived.collect())
+}
 
 /// The longest time between two consecutive arrivals, if the second arrival is after `from`.
 pub(super) fn longest_gap(times: &[u64], from: u64) -> u64 {

@@ -120,7 +120,7 @@ impl NorthboundCommand {
     /// # Errors
     /// [`Error::System`] if there is no shell.
     pub fn start(command: &str) -> Result<Self, Error> {
-        let mut process = Process::start(command, Stdio::piped(), Stdio::piped())?;
+        let mut process = Process::start(command)?;
         let (Some(stdin), Some(stdout)) = (process.0.stdin.take(), process.0.stdout.take()) else {
             return Err(Error::Internal("a child's pipes are missing"));
         };
@@ -145,10 +145,12 @@ impl Northbound for NorthboundCommand {
     fn install(&mut self, flows: &[FlowOrder]) -> Result<(), Error> {
         let text: String = flows.iter().map(|flow| order(flow) + "\n").collect();
         self.order(&text)?;
-        match self.answers.try_iter().find_map(refusal) {
-            Some(why) => Err(Error::System(format!("northbound interface: {why}"))),
-            None => Ok(()),
+        for answer in self.answers.try_iter() {
+            if let Answer::Refused(why) = answer {
+                return Err(Error::System(format!("northbound interface: {why}")));
+            }
         }
+        Ok(())
     }
 
     fn topology(&mut self) -> Result<Option<Discovered>, Error> {
@@ -179,13 +181,6 @@ impl Northbound for NorthboundCommand {
                 }
             }
         }
-    }
-}
-
-fn refusal(answer: Answer) -> Option<String> {
-    match answer {
-        Answer::Refused(why) => Some(why),
-        Answer::Topology(_) => None,
     }
 }
 
@@ -264,13 +259,15 @@ fn once(command: &str) -> Result<(), Error> {
     Err(Error::System(format!("`{command}` failed ({status})")))
 }
 
-/// A shell with its own process group. Both end when this value is dropped.
+/// A shell with its own process group, and with pipes to its input and from its output. All processes of the group end
+/// when this value is dropped.
 struct Process(Child);
 
 impl Process {
-    fn start(command: &str, stdin: Stdio, stdout: Stdio) -> Result<Self, Error> {
+    fn start(command: &str) -> Result<Self, Error> {
         let mut shell = Command::new("sh");
-        shell.args(["-c", command]).stdin(stdin).stdout(stdout).process_group(0);
+        shell.args(["-c", command]).process_group(0);
+        shell.stdin(Stdio::piped()).stdout(Stdio::piped());
         let child = shell
             .spawn()
             .map_err(|error| Error::System(format!("`{command}` could not be started: {error}")))?;

@@ -14,7 +14,8 @@ use crate::measure::{Collector, Measurement};
 use crate::outcome::Outcome;
 use crate::search::{Found, Goal, Search};
 use crate::session::{Controllers, Session};
-use report::{Better, Finding, Scalar};
+use crate::track::Counts;
+use report::{Better, Finding};
 use std::collections::BTreeSet;
 
 pub(super) const LATENCY: Test = Test {
@@ -62,8 +63,7 @@ fn session(context: &Context<'_>) -> Result<Session, Error> {
 
 fn closed(context: &Context<'_>, outstanding: u32, duration_ms: u64) -> Load {
     let arrivals = Arrivals::Closed { outstanding };
-    let stream = |switch| Stream::new(switch, Kind::Response, arrivals.clone());
-    Load::new((0..context.plan.switches).map(stream).collect(), duration_ms)
+    Load::each(Kind::Response, context.plan.switches, &arrivals, duration_ms)
 }
 
 fn repeat(context: &mut Context<'_>, case: &Case, load: &Load) -> Result<Measurement, Error> {
@@ -71,10 +71,8 @@ fn repeat(context: &mut Context<'_>, case: &Case, load: &Load) -> Result<Measure
     let pids: Vec<u32> = context.plan.pid.into_iter().collect();
     let mut session = session(context)?;
     let mut collector = Collector::new(&context.plan.name, &case.parameters);
-    for trial in 0..context.plan.trials {
-        if !context.begin_trial(case, trial)? {
-            break;
-        }
+    let mut trials = 0..context.plan.trials;
+    while let Some(trial) = context.next_trial(case, &mut trials)? {
         let outcome = match session.run(load, &pids) {
             // The earlier trials count.
             Err(Error::Interrupted) if trial > 0 => break,
@@ -88,9 +86,7 @@ fn repeat(context: &mut Context<'_>, case: &Case, load: &Load) -> Result<Measure
 
 /// The RFC's (1 − Nrx/Ntx) · 100, of the messages that the steady streams sent.
 fn failed_percent(outcome: &Outcome) -> f64 {
-    let subjects = || outcome.streams.iter().filter(|stream| stream.subject);
-    let sent: u64 = subjects().map(|stream| stream.counts.sent).sum();
-    let received: u64 = subjects().map(|stream| stream.counts.received).sum();
+    let Counts { sent, received, .. } = outcome.counts();
     if sent == 0 { 0.0 } else { (1.0 - received as f64 / sent as f64) * 100.0 }
 }
 
@@ -110,14 +106,11 @@ pub(super) fn steady(context: &mut Context<'_>, case: &Case) -> Result<Measureme
 
 fn rate(context: &mut Context<'_>) -> Result<Measurement, Error> {
     let case = Case::plain(RATE.name);
-    let parameters: [(&str, Scalar); 1] = [("test", RATE.name.into())];
-    let mut collector = Collector::new(&context.plan.name, &parameters);
+    let mut collector = Collector::new(&context.plan.name, &case.parameters);
     let mut remarks = BTreeSet::new();
     let mut session = session(context)?;
-    for trial in 0..context.plan.trials {
-        if !context.begin_trial(&case, trial)? {
-            break;
-        }
+    let mut trials = 0..context.plan.trials;
+    while context.next_trial(&case, &mut trials)?.is_some() {
         for (goal, name) in
             [(Goal::Highest, "highest_rate_per_s"), (Goal::LossFree, "loss_free_rate_per_s")]
         {

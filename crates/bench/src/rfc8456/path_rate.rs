@@ -75,10 +75,8 @@ pub(super) fn reactive(context: &mut Context<'_>, case: &Case) -> Result<Measure
     let known: Vec<u32> = (0..context.plan.macs.max(1)).map(|_| context.station()).collect();
     let places: Vec<(End, u32)> = known.iter().map(|station| (End::Far, *station)).collect();
     announce(&fabric, context, &places)?;
-    for trial in 0..context.plan.trials {
-        if !context.begin_trial(case, trial)? {
-            break;
-        }
+    let mut trials = 0..context.plan.trials;
+    while let Some(trial) = context.next_trial(case, &mut trials)? {
         let bytes = context.plan.frame_bytes;
         let mut destinations = known.iter().cycle().copied();
         let pace = run(context, &fabric, trial, |context, fabric, tags| {
@@ -100,10 +98,8 @@ fn proactive(context: &mut Context<'_>, case: &Case) -> Result<Measurement, Erro
     let fabric = Fabric::raise(context.plan, context.plan.layout(), &[context.plan.address])?;
     context.rest();
     fabric.set_muted(true)?;
-    for trial in 0..context.plan.trials {
-        if !context.begin_trial(case, trial)? {
-            break;
-        }
+    let mut trials = 0..context.plan.trials;
+    while let Some(trial) = context.next_trial(case, &mut trials)? {
         let bytes = context.plan.frame_bytes;
         let pace = run(context, &fabric, trial, |context, fabric, tags| {
             let probes: Vec<(u64, Probe)> =

@@ -50,16 +50,14 @@ pub(super) fn reactive(context: &mut Context<'_>, case: &Case) -> Result<Measure
     let fabric = Fabric::raise(context.plan, context.plan.layout(), &[context.plan.address])?;
     let _trouble = case.trouble.begin(context.plan, &fabric)?;
     context.rest();
-    for trial in 0..context.plan.trials {
-        if !context.begin_trial(case, trial)? {
-            break;
-        }
+    let mut trials = 0..context.plan.trials;
+    while let Some(trial) = context.next_trial(case, &mut trials)? {
         let probe = context.probe();
         announce(&fabric, context, &[(End::Far, probe.far)])?;
         fabric.forget();
         let packet = probe.there(trial as u64, context.plan.frame_bytes);
         let (departure, _) = fabric.inject(End::Near, vec![packet])?;
-        let arrival = arrival(&fabric, 0, trial as u64, context.limit())?;
+        let arrival = arrival(&fabric, trial as u64, context.limit())?;
         let Some(arrival) = arrival else {
             sheet.finding("path-not-provisioned", "a packet did not arrive in time");
             continue;
@@ -88,10 +86,8 @@ fn proactive(context: &mut Context<'_>, case: &Case) -> Result<Measurement, Erro
     let fabric = Fabric::raise(context.plan, context.plan.layout(), &[context.plan.address])?;
     context.rest();
     fabric.set_muted(true)?;
-    for trial in 0..context.plan.trials {
-        if !context.begin_trial(case, trial)? {
-            break;
-        }
+    let mut trials = 0..context.plan.trials;
+    while let Some(trial) = context.next_trial(case, &mut trials)? {
         let probe = context.probe();
         let orders = orders(&fabric, probe)?;
         fabric.forget();
@@ -101,7 +97,7 @@ fn proactive(context: &mut Context<'_>, case: &Case) -> Result<Measurement, Erro
         let deadline = Instant::now() + context.limit();
         let arrival = loop {
             fabric.inject(End::Near, vec![packet.clone()])?;
-            let found = arrival(&fabric, 0, trial as u64, Duration::from_millis(1))?;
+            let found = arrival(&fabric, trial as u64, Duration::from_millis(1))?;
             if found.is_some() || Instant::now() >= deadline {
                 break found;
             }
@@ -162,14 +158,9 @@ pub(super) fn announce(
     fabric.settle(QUIET, context.limit(), of_packets)
 }
 
-/// The time when the packet with this tag reached the far end, in the events from `from` on.
-pub(super) fn arrival(
-    fabric: &Fabric,
-    from: usize,
-    tag: u64,
-    limit: Duration,
-) -> Result<Option<u64>, Error> {
-    fabric.watch(from, limit, |event| match event.what {
+/// The time when the packet with this tag reached the far end.
+fn arrival(fabric: &Fabric, tag: u64, limit: Duration) -> Result<Option<u64>, Error> {
+    fabric.watch(0, limit, |event| match event.what {
         What::Delivered { tag: Some(arrived) } if arrived == tag && End::Far.is(event.place) => {
             ControlFlow::Break(event.at)
         }

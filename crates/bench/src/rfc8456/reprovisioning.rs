@@ -10,7 +10,7 @@
 use super::context::{Case, Context, Sheet};
 use super::event::What;
 use super::fabric::{End, Fabric};
-use super::gaps::{longest_gap, lost};
+use super::gaps::{arrivals, longest_gap, lost};
 use super::path_time::announce;
 use super::test::{Need, Test};
 use crate::error::Error;
@@ -74,10 +74,8 @@ fn measure(context: &mut Context<'_>) -> Result<Vec<Measurement>, Error> {
     let layout = context.plan.layout();
     let case = Case::plain(TEST.name).with("topology", layout.to_string());
     let mut sheet = Sheet::new(context, &case);
-    for trial in 0..context.plan.trials {
-        if !context.begin_trial(&case, trial)? {
-            break;
-        }
+    let mut trials = 0..context.plan.trials;
+    while context.next_trial(&case, &mut trials)?.is_some() {
         let fabric = Fabric::raise(context.plan, layout, &[context.plan.address])?;
         // The controller must know the topology before the controller can find another path.
         super::discovery_time::discover(&fabric, context.limit())?;
@@ -148,14 +146,4 @@ fn both_arrived_since(fabric: &Fabric, mark: usize, from: u64) -> Result<bool, E
         Ok::<_, Error>(arrivals.last().is_some_and(|(at, _)| *at >= from))
     };
     Ok(at(End::Near)? && at(End::Far)?)
-}
-
-/// Arrivals at an end: the time and the packet's number.
-fn arrivals(fabric: &Fabric, mark: usize, end: End) -> Result<Vec<(u64, u64)>, Error> {
-    let events = fabric.events(mark)?;
-    let arrived = events.iter().filter_map(|event| match event.what {
-        What::Delivered { tag: Some(tag) } if end.is(event.place) => Some((event.at, tag)),
-        _ => None,
-    });
-    Ok(arrived.collect())
 }

@@ -26,10 +26,8 @@ fn measure(context: &mut Context<'_>) -> Result<Vec<Measurement>, Error> {
     let case = Case::plain(TEST.name);
     let mut sheet = Sheet::new(context, &case);
     let most = context.plan.most_sessions;
-    for trial in 0..context.plan.trials {
-        if !context.begin_trial(&case, trial)? {
-            break;
-        }
+    let mut trials = 0..context.plan.trials;
+    while context.next_trial(&case, &mut trials)?.is_some() {
         let held = highest(most, |wanted| {
             context.say(&format!("{wanted} sessions"));
             let held = holds(context, wanted)?;

@@ -10,7 +10,7 @@
 use super::context::{Case, Context, Sheet};
 use super::fabric::{End, Fabric};
 use super::path_time::{northbound, orders};
-use super::test::{Need, Test};
+use super::test::Test;
 use super::traffic::{Probe, announcement};
 use crate::error::Error;
 use crate::measure::Measurement;
@@ -21,11 +21,10 @@ pub(super) const TEST: Test = Test {
     name: "table-capacity",
     section: "5.2.3",
     about: "how many flow entries it keeps",
-    needs: NEEDS,
+    needs: &[],
     headline: &["flow_entries"],
     measure,
 };
-const NEEDS: &[Need] = &[];
 
 /// The time between two groups of packets or orders.
 const TURN: Duration = Duration::from_millis(10);
@@ -91,10 +90,8 @@ fn repeat(context: &mut Context<'_>, way: &mut Way) -> Result<Measurement, Error
     let case = Case::plain(TEST.name).with("way", way.name());
     let mut sheet = Sheet::new(context, &case);
     let most = context.plan.most_flows;
-    for trial in 0..context.plan.trials {
-        if !context.begin_trial(&case, trial)? {
-            break;
-        }
+    let mut trials = 0..context.plan.trials;
+    while context.next_trial(&case, &mut trials)?.is_some() {
         let fabric = Fabric::raise(context.plan, context.plan.layout(), &[context.plan.address])?;
         context.rest();
         fabric.set_muted(matches!(way, Way::Proactive))?;

@@ -32,12 +32,6 @@ pub enum Need {
     Loop,
 }
 
-impl Test {
-    pub(crate) fn measure(self, context: &mut Context<'_>) -> Result<Vec<Measurement>, Error> {
-        (self.measure)(context)
-    }
-}
-
 impl PartialEq for Test {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name

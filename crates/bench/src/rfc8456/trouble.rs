@@ -129,7 +129,7 @@ fn malformed(version: Version) -> Vec<Vec<u8>> {
     let bodies: [(u8, &[u8]); 6] = [
         (kind::PACKET_IN, &[0xff; 4]),
         (kind::PACKET_IN, &[0xff; 9]),
-        (PORT_STATUS, &[0; 9]),
+        (kind::PORT_STATUS, &[0; 9]),
         (FLOW_REMOVED, &[0xff; 12]),
         (UNKNOWN, &[0; 8]),
         (kind::FLOW_MOD, &[0; 72]),
@@ -143,7 +143,6 @@ fn malformed(version: Version) -> Vec<Vec<u8>> {
 }
 
 const FLOW_REMOVED: u8 = 11;
-const PORT_STATUS: u8 = 12;
 /// A message type that no version has.
 const UNKNOWN: u8 = 99;
 

@@ -13,13 +13,10 @@ const PACED_RATE: f64 = 100_000.0;
 pub(super) fn scene(options: &Options) -> Comparison {
     // Each side has its own core if nothing else needs a core. Cases about pacing use the same threads as with a system
     // under test.
-    let case = |name: &str, tenants: usize, threads: usize, load: Load| Case {
-        system: System::Direct,
-        parameters: vec![("load", name.into()), ("tenants", tenants.into())],
-        setup: Setup { tenants, threads, handshake_ms: 30_000, ..options.setup.clone() },
-        load: timed(load, options),
-        afterwards: None,
-        beside: None,
+    let case = |name: &str, tenants: usize, threads: usize, load: Load| {
+        let parameters = vec![("load", name.into()), ("tenants", tenants.into())];
+        let setup = Setup { tenants, threads, handshake_ms: 30_000, ..options.setup.clone() };
+        Case::new(&System::Direct, parameters, setup, timed(load, options))
     };
     let all = [("PACKET_IN all", Kind::PacketIn), ("PACKET_OUT all", Kind::PacketOut)];
     let mut cases: Vec<Case> = Vec::new();

@@ -56,25 +56,13 @@ pub(super) fn case(
     );
     // The messages in the sockets at the end of a flood take the slow switch some twenty seconds.
     let load = Load { drain_ms: 60_000, ..Load::new(streams, 1) };
-    Case {
-        system: options.subject.clone(),
-        parameters: parameters(kind, neighbour_rate.is_some()),
-        setup: Setup {
-            tenants: 2,
-            // There are many ports, and each request is for one port. A hypervisor may share one answer among equal
-            // requests, but must still request most ports from the switch.
-            switch: SwitchModel {
-                service_ns,
-                ports: 500,
-                ports_in_turn: true,
-                ..options.setup.switch.clone()
-            },
-            ..options.setup.clone()
-        },
-        load: timed(load, options),
-        afterwards: None,
-        beside: None,
-    }
+    // There are many ports, and each request is for one port. A hypervisor may share one answer among equal requests,
+    // but must still request most ports from the switch.
+    let (ports, ports_in_turn) = (500, true);
+    let switch = SwitchModel { service_ns, ports, ports_in_turn, ..options.setup.switch.clone() };
+    let setup = Setup { tenants: 2, switch, ..options.setup.clone() };
+    let parameters = parameters(kind, neighbour_rate.is_some());
+    Case::new(&options.subject, parameters, setup, timed(load, options))
 }
 
 /// The switch is the bottleneck: a switch that works on one message at a time, a switch that works in batches, and a
@@ -190,14 +178,8 @@ fn flood_on_a_real_switch(options: &Options) -> Comparison {
             let flood = Stream::new(1, Kind::PacketOut, flood).as_background();
             streams.extend(beside.then_some(flood));
             let load = timed(Load::new(streams, 1), options);
-            cases.extend(options.on_a_real_switch(2).into_iter().map(|system| Case {
-                system,
-                parameters: parameters(kind, beside),
-                setup: Setup { tenants: 2, ..options.setup.clone() },
-                load: load.clone(),
-                afterwards: None,
-                beside: None,
-            }));
+            let setup = Setup { tenants: 2, ..options.setup.clone() };
+            cases.extend(options.on_a_real_switch(&parameters(kind, beside), &setup, &load));
         }
     }
     let criteria = move |points: &[report::Point]| {

@@ -42,23 +42,16 @@ pub(super) fn scene(options: &Options) -> Comparison {
     let mut cases = Vec::new();
     for (name, changes) in [("standing", 0.0), ("changing", CHANGES / TENANTS as f64)] {
         for system in [&plain, &followed] {
-            let load = timed(load(packets, changes), options);
-            cases.push(Case {
-                system: system.clone(),
-                parameters: vec![
-                    ("rules", name.into()),
-                    ("flows", (TENANTS as u32 * RULES).into()),
-                    ("tenants", TENANTS.into()),
-                ],
-                setup: setup.clone(),
-                load: Load {
-                    duration_ms: load.duration_ms + 2 * PRELOAD_MS,
-                    cut_ms: load.cut_ms + PRELOAD_MS,
-                    ..load
-                },
-                afterwards: Some(look),
-                beside: None,
-            });
+            let mut load = timed(load(packets, changes), options);
+            load.duration_ms += 2 * PRELOAD_MS;
+            load.cut_ms += PRELOAD_MS;
+            let parameters = vec![
+                ("rules", name.into()),
+                ("flows", (TENANTS as u32 * RULES).into()),
+                ("tenants", TENANTS.into()),
+            ];
+            let case = Case::new(system, parameters, setup.clone(), load);
+            cases.push(Case { afterwards: Some(look), ..case });
         }
     }
     let (plain, followed) = (plain.name().to_owned(), followed.name().to_owned());

@@ -3,7 +3,7 @@
 use super::points::{figure_of, peak_memory};
 use crate::arrivals::Arrivals;
 use crate::comparison::{Case, Comparison, Criterion, Options};
-use crate::load::{Kind, Load, Stream};
+use crate::load::{Kind, Load};
 use crate::plan::Setup;
 
 const TENANTS: usize = 20;
@@ -15,16 +15,10 @@ pub(super) fn scene(options: &Options) -> Comparison {
     // sends.
     let each = RULES / TENANTS as u32;
     let arrivals = Arrivals::Steps { steps: vec![(0.0, f64::from(each) / 2.0), (2.0, 0.0)] };
-    let stream = |tenant| Stream::new(tenant, Kind::FlowMod, arrivals.clone());
-    let duration_ms = options.duration_ms.max(3_000);
-    let case = Case {
-        system: options.subject.clone(),
-        parameters: vec![("tenants", TENANTS.into()), ("rules", RULES.into())],
-        setup: Setup { tenants: TENANTS, ..options.setup.clone() },
-        load: Load::new((0..TENANTS).map(stream).collect(), duration_ms),
-        afterwards: Some(peak_memory),
-        beside: None,
-    };
+    let load = Load::each(Kind::FlowMod, TENANTS, &arrivals, options.duration_ms.max(3_000));
+    let parameters = vec![("tenants", TENANTS.into()), ("rules", RULES.into())];
+    let setup = Setup { tenants: TENANTS, ..options.setup.clone() };
+    let case = Case::new(&options.subject, parameters, setup, load);
     let subject = options.subject.name().to_owned();
     let criteria = move |points: &[report::Point]| {
         let of = |metric| figure_of(points, &subject, &[], metric);
@@ -41,10 +35,6 @@ pub(super) fn scene(options: &Options) -> Comparison {
             Criterion::at_least("rules acknowledged", answered, f64::from(RULES)),
         ]
     };
-    Comparison {
-        tool: String::new(),
-        cases: vec![case],
-        criteria: Box::new(criteria),
-        kind: Kind::FlowMod,
-    }
+    let cases = vec![Case { afterwards: Some(peak_memory), ..case }];
+    Comparison { tool: String::new(), cases, criteria: Box::new(criteria), kind: Kind::FlowMod }
 }

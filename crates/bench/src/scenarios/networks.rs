@@ -15,18 +15,11 @@ pub(super) fn scene(options: &Options) -> Comparison {
         return on_a_real_switch(options);
     }
     let translated = options.subject.clone().with_networks();
-    let setup = |tenants| Setup {
-        tenants,
-        switch: SwitchModel { ports: PORTS, ..options.setup.switch.clone() },
-        ..options.setup.clone()
-    };
-    let case = |system: &System, name: &str, tenants: usize, load: Load| Case {
-        system: system.clone(),
-        parameters: vec![("load", name.into()), ("tenants", tenants.into())],
-        setup: setup(tenants),
-        load: timed(load, options),
-        afterwards: None,
-        beside: None,
+    let case = |system: &System, name: &str, tenants: usize, load: Load| {
+        let parameters = vec![("load", name.into()), ("tenants", tenants.into())];
+        let switch = SwitchModel { ports: PORTS, ..options.setup.switch.clone() };
+        let setup = Setup { tenants, switch, ..options.setup.clone() };
+        Case::new(system, parameters, setup, timed(load, options))
     };
     let mut cases = Vec::new();
     for tenants in [1, 20] {
@@ -77,14 +70,9 @@ fn on_a_real_switch(options: &Options) -> Comparison {
         |kind: Kind, tenants: usize| [("message", kind.name().into()), ("tenants", tenants.into())];
     let mut cases = Vec::new();
     for (kind, rate, tenants) in REAL_LOADS {
-        cases.extend(options.on_a_real_switch(tenants).into_iter().map(|system| Case {
-            system,
-            parameters: parameters(kind, tenants).into(),
-            setup: Setup { tenants, ..options.setup.clone() },
-            load: timed(Load::constant(kind, tenants, rate, 1), options),
-            afterwards: None,
-            beside: None,
-        }));
+        let setup = Setup { tenants, ..options.setup.clone() };
+        let load = timed(Load::constant(kind, tenants, rate, 1), options);
+        cases.extend(options.on_a_real_switch(&parameters(kind, tenants), &setup, &load));
     }
     let (slices, networks) = (options.subject.name().to_owned(), translated.name().to_owned());
     let criteria = move |points: &[report::Point]| {

@@ -30,22 +30,14 @@ pub(super) fn scene(options: &Options) -> Comparison {
         switch_address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
         switches: SWITCHES,
     };
-    let case = |beside: Beside| Case {
-        system: options.subject.clone(),
-        parameters: [
-            parameters(beside),
-            vec![("switches", SWITCHES.into()), ("tenants", TENANTS.into())],
-        ]
-        .concat(),
-        setup: Setup {
-            tenants: TENANTS,
-            topology: topology.clone(),
-            handshake_ms: HANDSHAKE_MS,
-            ..options.setup.clone()
-        },
-        load: timed(Load::constant(Kind::PacketIn, TENANTS, TOTAL_RATE, 1), options),
-        afterwards: None,
-        beside: Some(beside),
+    let (tenants, handshake_ms) = (TENANTS, HANDSHAKE_MS);
+    let setup = Setup { tenants, topology, handshake_ms, ..options.setup.clone() };
+    let load = timed(Load::constant(Kind::PacketIn, TENANTS, TOTAL_RATE, 1), options);
+    let case = |beside: Beside| {
+        let sizes = vec![("switches", SWITCHES.into()), ("tenants", TENANTS.into())];
+        let parameters = [parameters(beside), sizes].concat();
+        let case = Case::new(&options.subject, parameters, setup.clone(), load.clone());
+        Case { beside: Some(beside), ..case }
     };
     let subject = options.subject.name().to_owned();
     let [neither, viewers, tokens] =

@@ -47,8 +47,10 @@ pub(super) fn ratio(of: Option<&Point>, to: Option<&Point>, metric: &str) -> Opt
     report::stats::median(&ratios)
 }
 
-/// The largest resident memory of the system since its start.
-pub(super) fn peak_memory(collector: &mut Collector, _: &Outcome, target: &Target) {
-    let peak: u64 = target.pids.iter().filter_map(|&pid| observe::resident_peak(pid)).sum();
-    collector.sample("resident_peak_bytes", "bytes", Better::Lower, peak as f64);
+/// The largest resident memory of the system since its start, if the system has known processes.
+pub(crate) fn peak_memory(collector: &mut Collector, _: &Outcome, target: &Target) {
+    let peaks = target.pids.iter().filter_map(|&pid| observe::resident_peak(pid));
+    if let Some(peak) = peaks.reduce(|sum, peak| sum + peak) {
+        collector.sample("resident_peak_bytes", "bytes", Better::Lower, peak as f64);
+    }
 }

@@ -17,14 +17,9 @@ pub(super) fn scene(options: &Options) -> Comparison {
     let mut cases = Vec::new();
     for tenants in [1, 20] {
         for system in [&options.relay, &options.subject] {
-            cases.push(Case {
-                system: system.clone(),
-                parameters: vec![("tenants", tenants.into())],
-                setup: Setup { tenants, ..options.setup.clone() },
-                load: timed(Load::constant(Kind::PacketIn, tenants, RATE, 1), options),
-                afterwards: None,
-                beside: None,
-            });
+            let setup = Setup { tenants, ..options.setup.clone() };
+            let load = timed(Load::constant(Kind::PacketIn, tenants, RATE, 1), options);
+            cases.push(Case::new(system, vec![("tenants", tenants.into())], setup, load));
         }
     }
     let (relay, subject) = (options.relay.name().to_owned(), options.subject.name().to_owned());
@@ -72,18 +67,10 @@ fn on_a_real_switch(options: &Options) -> Comparison {
     let mut cases = Vec::new();
     let full = [(Kind::PacketIn, RATE)];
     for (kind, rate) in PACED.iter().map(|&(kind, rate, _)| (kind, rate)).chain(full) {
-        for system in options.on_a_real_switch(1) {
-            let parameters = parameters(kind, rate);
-            let switch = options.setup.switch.for_kinds([kind]);
-            cases.push(Case {
-                system,
-                parameters,
-                setup: Setup { tenants: 1, switch, ..options.setup.clone() },
-                load: timed(Load::constant(kind, 1, rate, 1), options),
-                afterwards: None,
-                beside: None,
-            });
-        }
+        let switch = options.setup.switch.for_kinds([kind]);
+        let setup = Setup { tenants: 1, switch, ..options.setup.clone() };
+        let load = timed(Load::constant(kind, 1, rate, 1), options);
+        cases.extend(options.on_a_real_switch(&parameters(kind, rate), &setup, &load));
     }
     let relay = options.relay.name().to_owned();
     let [slices, networks] = subjects.map(|system| system.name().to_owned());

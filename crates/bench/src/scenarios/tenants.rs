@@ -13,13 +13,10 @@ pub(super) fn scene(options: &Options) -> Comparison {
     if options.switches.is_some() {
         return on_a_real_switch(options);
     }
-    let case = |&tenants: &usize| Case {
-        system: options.subject.clone(),
-        parameters: vec![("tenants", tenants.into())],
-        setup: Setup { tenants, handshake_ms: 30_000, ..options.setup.clone() },
-        load: timed(Load::constant(Kind::PacketIn, tenants, TOTAL_RATE, 1), options),
-        afterwards: None,
-        beside: None,
+    let case = |&tenants: &usize| {
+        let setup = Setup { tenants, handshake_ms: 30_000, ..options.setup.clone() };
+        let load = timed(Load::constant(Kind::PacketIn, tenants, TOTAL_RATE, 1), options);
+        Case::new(&options.subject, vec![("tenants", tenants.into())], setup, load)
     };
     let subject = options.subject.name().to_owned();
     let criteria = move |points: &[report::Point]| {
@@ -39,14 +36,9 @@ fn on_a_real_switch(options: &Options) -> Comparison {
     let parameters = |tenants: usize| [("tenants", tenants.into())];
     let mut cases = Vec::new();
     for tenants in REAL_TENANTS {
-        cases.extend(options.on_a_real_switch(tenants).into_iter().map(|system| Case {
-            system,
-            parameters: parameters(tenants).into(),
-            setup: Setup { tenants, handshake_ms: 30_000, ..options.setup.clone() },
-            load: timed(Load::constant(Kind::PacketIn, tenants, TOTAL_RATE, 1), options),
-            afterwards: None,
-            beside: None,
-        }));
+        let setup = Setup { tenants, handshake_ms: 30_000, ..options.setup.clone() };
+        let load = timed(Load::constant(Kind::PacketIn, tenants, TOTAL_RATE, 1), options);
+        cases.extend(options.on_a_real_switch(&parameters(tenants), &setup, &load));
     }
     let criteria = move |points: &[report::Point]| {
         let mut criteria = Vec::new();

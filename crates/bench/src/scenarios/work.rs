@@ -2,9 +2,8 @@
 //! number of the hypervisor's own messages to the switch.
 
 use super::points::{figure_of, timed};
-use crate::arrivals::Arrivals;
 use crate::comparison::{Case, Comparison, Criterion, Options};
-use crate::load::{Kind, Load, Stream};
+use crate::load::{Kind, Load};
 use crate::measure::{CPU_PER_MESSAGE, OWN_MESSAGES};
 use crate::plan::Setup;
 use crate::system::System;
@@ -35,19 +34,14 @@ pub(super) fn scene(options: &Options) -> Comparison {
         let systems: Vec<&System> = relay.chain(&subjects).chain(&options.others).collect();
         // The full sockets of several tenants would hold more messages than a run can drain.
         for rate in RATES.into_iter().filter(|rate| rate.is_some() || tenants == 1) {
-            let arrivals = match rate {
-                Some(rate) => Arrivals::Constant { rate: rate / tenants as f64 },
-                None => Arrivals::Saturate,
+            let load = match rate {
+                Some(rate) => Load::constant(Kind::PacketOut, tenants, rate, 1),
+                None => Load::saturating(Kind::PacketOut, tenants, 1),
             };
-            let stream = |tenant| Stream::new(tenant, Kind::PacketOut, arrivals.clone());
-            let load = timed(Load::new((0..tenants).map(stream).collect(), 1), options);
-            cases.extend(systems.iter().map(|&system| Case {
-                system: system.clone(),
-                parameters: parameters(rate, tenants),
-                setup: Setup { tenants, ..options.setup.clone() },
-                load: load.clone(),
-                afterwards: None,
-                beside: None,
+            let load = timed(load, options);
+            let setup = Setup { tenants, ..options.setup.clone() };
+            cases.extend(systems.iter().map(|system| {
+                Case::new(system, parameters(rate, tenants), setup.clone(), load.clone())
             }));
         }
     }

@@ -108,7 +108,7 @@ impl Worker {
                 if std::mem::take(&mut peer.batched) > 0
                     && let Some(run) = &mut self.run
                 {
-                    run.writes += 1;
+                    run.part.writes += 1;
                 }
                 if peer.conn.flush() == Flushed::Closed {
                     self.close(token);

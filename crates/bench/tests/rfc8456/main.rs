@@ -60,10 +60,14 @@ impl Bench {
         self
     }
 
-    fn run(&mut self, test: &str) -> Verdict {
+    fn try_run(&mut self, test: &str) -> Result<Verdict, Error> {
         let test: Test = test.parse().unwrap();
         assert_eq!(self.plan.missing(test, &self.helpers), None, "{test:?}");
-        self.plan.run(&[test], &mut self.helpers, &mut |_| {}).unwrap()
+        self.plan.run(&[test], &mut self.helpers, &mut |_| {})
+    }
+
+    fn run(&mut self, test: &str) -> Verdict {
+        self.try_run(test).unwrap()
     }
 
     /// Asserts that every trial of every point has the expected figures, and that no findings exist.
@@ -272,15 +276,26 @@ impl Operator for Pair {
     }
 }
 
+/// Adds a controller that makes no decisions.
+fn add_passive(bench: &mut Bench) -> Planted {
+    let passive = Planted::start(Plan::learning());
+    passive.brain().set_passive(true);
+    bench.plan.backups.push(passive.address);
+    passive
+}
+
+/// Adds a standby controller that takes over after the time `after`.
+fn add_standby(bench: &mut Bench, after: Duration) -> Planted {
+    let standby = add_passive(bench);
+    let pair = Pair { active: bench.planted.brain(), standby: standby.brain(), after };
+    bench.helpers.operator = Some(Box::new(pair));
+    standby
+}
+
 #[test]
 fn failover_gap_includes_the_configured_delay_of_the_standby_controller() {
     let mut bench = Bench::new("linear,2", Plan::learning());
-    let standby = Planted::start(Plan::learning());
-    standby.brain().set_passive(true);
-    bench.plan.backups = vec![standby.address];
-    let after = 150 * MS;
-    let pair = Pair { active: bench.planted.brain(), standby: standby.brain(), after };
-    bench.helpers.operator = Some(Box::new(pair));
+    let _standby = add_standby(&mut bench, 150 * MS);
     // A busy machine may send most packets of the gap after the gap.
     bench.check("failover", &[("gap_ms", AtLeast(150.0)), ("lost_packets", AtLeast(1.0))]);
 }
@@ -290,25 +305,15 @@ fn failover_gap_includes_the_configured_delay_of_the_standby_controller() {
 #[test]
 fn failover_is_measured_in_a_cluster_of_three_controllers() {
     let mut bench = Bench::new("linear,2", Plan::learning());
-    let (idle, standby) = (Planted::start(Plan::learning()), Planted::start(Plan::learning()));
-    idle.brain().set_passive(true);
-    standby.brain().set_passive(true);
-    bench.plan.backups = vec![idle.address, standby.address];
-    let after = 150 * MS;
-    let pair = Pair { active: bench.planted.brain(), standby: standby.brain(), after };
-    bench.helpers.operator = Some(Box::new(pair));
+    let _idle = add_passive(&mut bench);
+    let _standby = add_standby(&mut bench, 150 * MS);
     bench.check("failover", &[("gap_ms", AtLeast(150.0)), ("lost_packets", AtLeast(1.0))]);
 }
 
 #[test]
 fn a_standby_that_does_not_take_over_gives_a_no_failover_finding() {
     let mut bench = Bench::new("linear,2", Plan::learning());
-    let standby = Planted::start(Plan::learning());
-    standby.brain().set_passive(true);
-    bench.plan.backups = vec![standby.address];
-    let after = Duration::from_secs(3600);
-    let pair = Pair { active: bench.planted.brain(), standby: standby.brain(), after };
-    bench.helpers.operator = Some(Box::new(pair));
+    let _standby = add_standby(&mut bench, Duration::from_secs(3600));
     bench.check_finding("failover", "no-failover", "gap_ms");
 }
 
@@ -376,8 +381,7 @@ fn a_controller_that_never_completes_the_handshake_is_reported() {
     ] {
         let mut bench = Bench::new("linear,3", plan);
         bench.plan.handshake_ms = 300;
-        let test: Test = "reactive-path-time".parse().unwrap();
-        let error = bench.plan.run(&[test], &mut bench.helpers, &mut |_| {}).unwrap_err();
+        let error = bench.try_run("reactive-path-time").unwrap_err();
         assert!(matches!(error, Error::Handshake { wanted: 3, .. }), "{error}");
         assert!(error.to_string().contains(word), "{error}");
     }
@@ -391,8 +395,7 @@ fn a_flood_that_multiplies_in_a_loop_ends_the_test_with_an_error() {
     // many messages.
     bench.plan.limit_ms = 300_000;
     bench.plan.trials = 100;
-    let test: Test = "reactive-path-time".parse().unwrap();
-    let error = bench.plan.run(&[test], &mut bench.helpers, &mut |_| {}).unwrap_err();
+    let error = bench.try_run("reactive-path-time").unwrap_err();
     assert!(error.to_string().contains("the topology has loops"), "{error}");
 }
 
