@@ -19,7 +19,7 @@ use crate::evaluation::DESCRIPTION;
 pub(crate) const SCHEMA: u32 = 2;
 
 /// The words and numbers of a data sheet for a limit or a reader.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DataSheet {
     /// Always 2. In version 1, the safe rates of packets and requests included messages that the switch had only
     /// queued.
@@ -67,16 +67,10 @@ impl DataSheet {
         let mut sheet = DataSheet {
             schema: SCHEMA,
             measured: results.started.clone(),
-            switch: BTreeMap::new(),
             interrupted: results.is_partial(),
             unfinished: unfinished(results),
-            barrier_honest: None,
-            barrier_lie_us: None,
-            capacity: BTreeMap::new(),
-            safe_rates: BTreeMap::new(),
-            latency_us: BTreeMap::new(),
-            modification_loss: BTreeMap::new(),
             findings: results.findings.clone(),
+            ..DataSheet::default()
         };
         let named = ["switch", "dpid", "openflow", "channels"];
         for name in named.into_iter().chain(DESCRIPTION) {

@@ -91,11 +91,6 @@ impl Evaluation {
         }
     }
 
-    /// Whether there are no findings.
-    pub fn is_clean(&self) -> bool {
-        self.results.findings.is_empty()
-    }
-
     /// One row per case and metric: the median, 10th and 90th percentile over repetitions; for distributions over
     /// packets (in µs).
     pub fn table(&self) -> Table {

@@ -2,7 +2,6 @@
 
 use std::fs;
 
-use crate::module::Gauge;
 use crate::snmp::Agent;
 
 /// The sources of gauges.
@@ -13,16 +12,6 @@ pub struct Gauges {
     /// The SNMP agent of the switch, if there is one. The agent gives the CPU time if there is no process, or if the
     /// agent's settings name an object for the CPU time. If the agent is silent, the process gives the CPU time.
     pub snmp: Option<Agent>,
-}
-
-impl Gauges {
-    /// The present value, if this machine can read the gauge.
-    pub(crate) fn read(&self, gauge: &Gauge) -> Option<f64> {
-        match gauge {
-            Gauge::Cpu => process_cpu(self.process?),
-            Gauge::Segments | Gauge::Interface { .. } => None,
-        }
-    }
 }
 
 /// The CPU time of all threads of a process so far, ns.

@@ -45,7 +45,7 @@ pub use datasheet::DataSheet;
 pub use error::{Error, Result};
 pub use evaluation::Evaluation;
 pub use gauge::Gauges;
-pub use message::{Message, Queues};
+pub use message::Message;
 pub use module::{Bench, Channel, Counter, Event, Gauge, Generated, Module, Orders, Traffic};
 pub use modules::{Common, Experiment};
 pub use record::{Case, Measure, Record};
@@ -54,7 +54,6 @@ pub use rule::{Action, Mac, Match, Rule, Vlan};
 pub use runtime::{Outcome, RunOptions, run};
 #[cfg(feature = "scripts")]
 pub use script::Script;
-pub use tables::Tables;
 pub use testbed::{
     DataPort, Emulated, Hardware, Looped, Real, RealOptions, SwitchAddress, Testbed,
 };

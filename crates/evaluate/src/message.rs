@@ -3,14 +3,12 @@
 use openflow::{DecodeError, Version, v10, v13};
 
 /// A message of the switch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message<'a> {
     /// A PACKET_IN.
     PacketIn {
         /// The frame, or its first bytes.
         data: &'a [u8],
-        /// The full length of the frame.
-        length: u16,
     },
     /// A FLOW_REMOVED.
     FlowRemoved {
@@ -43,11 +41,9 @@ pub enum Message<'a> {
     AggregateStatistics {
         /// The number of entries.
         flows: u32,
-        /// The number of packets that matched the entries.
-        packets: u64,
     },
-    /// The queues of a port.
-    Queues(Queues<'a>),
+    /// The ids of a port's queues.
+    Queues(Vec<u32>),
     /// The sum of queue statistics.
     QueueStatistics {
         /// The number of sent packets.
@@ -63,25 +59,6 @@ pub enum Message<'a> {
         /// The message type.
         type_: u8,
     },
-}
-
-/// The queues of a port, as the OpenFlow version lists the queues.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Queues<'a> {
-    /// The reply of OpenFlow 1.0.
-    V1_0(v10::QueueGetConfigReply<'a>),
-    /// The reply of OpenFlow 1.3.
-    V1_3(v13::QueueGetConfigReply<'a>),
-}
-
-impl Queues<'_> {
-    /// The ids of the queues.
-    pub fn ids(&self) -> Vec<u32> {
-        match self {
-            Queues::V1_0(reply) => reply.queues.iter().map(|queue| queue.queue_id).collect(),
-            Queues::V1_3(reply) => reply.queues.iter().map(|queue| queue.queue_id).collect(),
-        }
-    }
 }
 
 impl<'a> Message<'a> {
@@ -106,7 +83,7 @@ impl<'a> Message<'a> {
 fn from_v10(message: v10::Message<'_>) -> Message<'_> {
     use v10::{PortState, StatsReplyBody as Body};
     match message {
-        v10::Message::PacketIn(it) => Message::PacketIn { data: it.data, length: it.total_len },
+        v10::Message::PacketIn(it) => Message::PacketIn { data: it.data },
         v10::Message::FlowRemoved(it) => {
             Message::FlowRemoved { cookie: it.cookie, priority: it.priority }
         }
@@ -124,15 +101,15 @@ fn from_v10(message: v10::Message<'_>) -> Message<'_> {
                 entries: list.iter().count(),
                 more: reply.flags.contains(v10::StatsFlags::REPLY_MORE),
             },
-            Body::Aggregate(sum) => {
-                Message::AggregateStatistics { flows: sum.flow_count, packets: sum.packet_count }
-            }
+            Body::Aggregate(sum) => Message::AggregateStatistics { flows: sum.flow_count },
             Body::Queue(list) => Message::QueueStatistics {
                 packets: list.iter().fold(0, |sum, queue| sum.wrapping_add(queue.tx_packets)),
             },
             _ => Message::Other { type_: v10::MessageType::STATS_REPLY.0 },
         },
-        v10::Message::QueueGetConfigReply(reply) => Message::Queues(Queues::V1_0(reply)),
+        v10::Message::QueueGetConfigReply(reply) => {
+            Message::Queues(reply.queues.iter().map(|queue| queue.queue_id).collect())
+        }
         v10::Message::Error(error) => Message::Error { code: (error.code.type_, error.code.code) },
         other => Message::Other { type_: other.type_().0 },
     }
@@ -141,7 +118,7 @@ fn from_v10(message: v10::Message<'_>) -> Message<'_> {
 fn from_v13(message: v13::Message<'_>) -> Message<'_> {
     use v13::{MultipartReplyBody as Body, PortState};
     match message {
-        v13::Message::PacketIn(it) => Message::PacketIn { data: it.data, length: it.total_len },
+        v13::Message::PacketIn(it) => Message::PacketIn { data: it.data },
         v13::Message::FlowRemoved(it) => {
             Message::FlowRemoved { cookie: it.cookie, priority: it.priority }
         }
@@ -159,15 +136,15 @@ fn from_v13(message: v13::Message<'_>) -> Message<'_> {
                 entries: list.iter().count(),
                 more: reply.flags.contains(v13::MultipartFlags::MORE),
             },
-            Body::Aggregate(sum) => {
-                Message::AggregateStatistics { flows: sum.flow_count, packets: sum.packet_count }
-            }
+            Body::Aggregate(sum) => Message::AggregateStatistics { flows: sum.flow_count },
             Body::Queue(list) => Message::QueueStatistics {
                 packets: list.iter().fold(0, |sum, queue| sum.wrapping_add(queue.tx_packets)),
             },
             _ => Message::Other { type_: v13::MessageType::MULTIPART_REPLY.0 },
         },
-        v13::Message::QueueGetConfigReply(reply) => Message::Queues(Queues::V1_3(reply)),
+        v13::Message::QueueGetConfigReply(reply) => {
+            Message::Queues(reply.queues.iter().map(|queue| queue.queue_id).collect())
+        }
         v13::Message::Error(error) => Message::Error { code: (error.code.type_, error.code.code) },
         other => Message::Other { type_: other.type_().0 },
     }

@@ -26,7 +26,7 @@ pub trait Module {
 }
 
 /// An event of an experiment.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum Event<'a> {
     /// The experiment starts.
     Start,
@@ -41,8 +41,6 @@ pub enum Event<'a> {
         xid: u32,
         /// The parsed message.
         message: Message<'a>,
-        /// The bytes of the message.
-        frame: &'a [u8],
     },
     /// A probe left the switch through a data channel; the time of the event is the arrival of the probe.
     Probe {
@@ -257,13 +255,8 @@ impl Orders<'_> {
             // Only a frame of 64 KiB can be too long, and a probe is shorter.
             let _ = request.write(self.bench.version, *self.next_xid, &mut bytes);
         }
-        self.send_bytes(bytes, mark);
-        *self.next_xid
-    }
-
-    /// Sends complete messages without change.
-    pub fn send_bytes(&mut self, bytes: Vec<u8>, mark: Option<u32>) {
         self.queue.push_back(Order::Send { bytes, mark });
+        *self.next_xid
     }
 
     /// Starts a generator.

@@ -56,6 +56,16 @@ pub enum MatchKind {
     Wildcard,
 }
 
+impl MatchKind {
+    /// The name in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            MatchKind::Exact => "exact",
+            MatchKind::Wildcard => "wildcard",
+        }
+    }
+}
+
 /// The match of flow `index` for probes that arrive at the port `in_port`.
 pub fn flow_match(index: u32, kind: MatchKind, in_port: u32) -> Match {
     let headers = headers(index);

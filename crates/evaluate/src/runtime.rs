@@ -58,6 +58,8 @@ pub fn run(
 ) -> Result<Outcome> {
     let epoch = EPOCH.fetch_add(1, Ordering::Relaxed);
     let mut run = Run {
+        testbed,
+        module,
         timers: BinaryHeap::new(),
         armed: HashMap::new(),
         queue: VecDeque::new(),
@@ -66,35 +68,35 @@ pub fn run(
         next_xid: epoch.wrapping_mul(0x0100_0000).wrapping_add(0x1000),
         record: Record::default(),
     };
-    let patience = if testbed.bench().has_switch { options.patience } else { 0 };
-    let before = match Tables::read(testbed, patience) {
+    let has_switch = run.testbed.bench().has_switch;
+    let patience = if has_switch { options.patience } else { 0 };
+    let before = match Tables::read(run.testbed, patience) {
         Ok(tables) => Some(tables),
-        Err(_) if !testbed.bench().has_switch => None,
+        Err(_) if !has_switch => None,
         Err(error) => {
             run.record.finding("tables-unknown", format!("the flow tables could not be read before the experiment, so it is not known whether they are as they were: {error}"));
             None
         }
     };
-    let drops = testbed.capture_drops();
-    let counters = Counters::read(testbed, &mut run.record);
-    let ended = run.drive(testbed, module, options);
-    for generator in std::mem::take(&mut run.generators) {
-        testbed.stop(generator);
-    }
-    counters.difference(testbed, &mut run.record);
+    let drops = run.testbed.capture_drops();
+    let counters = Counters::read(run.testbed, &mut run.record);
+    let ended = run.drive(options);
+    let Run { testbed, generators, mut record, .. } = run;
+    generators.into_iter().for_each(|generator| testbed.stop(generator));
+    counters.difference(testbed, &mut record);
     let lost = testbed.capture_drops().saturating_sub(drops);
     if lost > 0 {
-        run.record.finding("capture-drops", format!("the capture lost {lost} frames because they were not read fast enough: losses below may be the tool's own"));
+        record.finding("capture-drops", format!("the capture lost {lost} frames because they were not read fast enough: losses below may be the tool's own"));
     }
-    let cleaned = clean_up(testbed, before.as_ref(), options, &mut run.record);
+    let cleaned = clean_up(testbed, before.as_ref(), options, &mut record);
     let partial = match (ended, cleaned) {
-        (Err(Error::Interrupted), _) if run.record.is_empty() => return Err(Error::Interrupted),
+        (Err(Error::Interrupted), _) if record.is_empty() => return Err(Error::Interrupted),
         (Err(error), _) => Some(error.to_string()),
         (Ok(Some(why)), _) => Some(why),
         (Ok(None), Err(error)) => Some(format!("while the tables were put back: {error}")),
         (Ok(None), Ok(())) => None,
     };
-    Ok(Outcome { record: run.record, partial })
+    Ok(Outcome { record, partial })
 }
 
 /// Deletes the entries of the experiment and reports other differences.
@@ -141,7 +143,9 @@ fn pass(testbed: &mut dyn Testbed, ns: u64) -> Result<()> {
 /// the run before may still be in flight.
 static EPOCH: AtomicU32 = AtomicU32::new(1);
 
-struct Run {
+struct Run<'r> {
+    testbed: &'r mut dyn Testbed,
+    module: &'r mut dyn Module,
     epoch: u32,
     /// The started generators, with the testbed's numbers.
     generators: Vec<u32>,
@@ -154,60 +158,47 @@ struct Run {
     record: Record,
 }
 
-impl Run {
+impl Run<'_> {
     /// Returns the reason why the module gave up, if the module gave up.
-    fn drive(
-        &mut self,
-        testbed: &mut dyn Testbed,
-        module: &mut dyn Module,
-        options: &RunOptions<'_>,
-    ) -> Result<Option<String>> {
-        let end = testbed.now().saturating_add(options.limit);
-        let start = testbed.now();
-        let mut done = self.deliver(testbed, module, start, &Event::Start)?;
+    fn drive(&mut self, options: &RunOptions<'_>) -> Result<Option<String>> {
+        let end = self.testbed.now().saturating_add(options.limit);
+        let mut done = self.deliver(self.testbed.now(), &Event::Start)?;
         while done.is_none() {
             if options.stop.load(Ordering::Relaxed) {
                 return Err(Error::Interrupted);
             }
             let due = self.timers.peek().map_or(end, |Reverse((at, ..))| (*at).min(end));
             // The wait is short, so the run sees a stop soon.
-            let until = due.min(testbed.now().saturating_add(SECOND / 10));
-            done = match testbed.next(until)? {
-                Some(arrival) => self.arrive(testbed, module, &arrival)?,
-                None if testbed.now() >= end => {
+            let until = due.min(self.testbed.now().saturating_add(SECOND / 10));
+            done = match self.testbed.next(until)? {
+                Some(arrival) => self.arrive(&arrival)?,
+                None if self.testbed.now() >= end => {
                     let seconds = options.limit / SECOND;
                     Some(Some(format!("the experiment was not over after {seconds} s")))
                 }
-                None => self.ring(testbed, module)?,
+                None => self.ring()?,
             };
         }
         Ok(done.flatten())
     }
 
     /// Passes one arrival to the module; the result is `Some` when the experiment is over.
-    fn arrive(
-        &mut self,
-        testbed: &mut dyn Testbed,
-        module: &mut dyn Module,
-        arrival: &Arrival,
-    ) -> Result<Option<Option<String>>> {
+    fn arrive(&mut self, arrival: &Arrival) -> Result<Option<Option<String>>> {
         let at = arrival.at;
         match &arrival.what {
-            Happening::Sent(mark) => {
-                self.deliver(testbed, module, at, &Event::Sent { mark: *mark })
-            }
+            Happening::Sent(mark) => self.deliver(at, &Event::Sent { mark: *mark }),
             Happening::Message(frame) => {
                 let (xid, message) =
                     Message::parse(frame).map_err(|error| Error::NotOpenFlow(error.to_string()))?;
                 if let Message::EchoRequest(bytes) = message {
-                    return self.answer_echo(testbed, xid, bytes).map(|()| None);
+                    return self.answer_echo(xid, bytes).map(|()| None);
                 }
-                self.deliver(testbed, module, at, &Event::Message { xid, message, frame })
+                self.deliver(at, &Event::Message { xid, message })
             }
             Happening::Probes { channel, probes } => {
                 for (probe, seen) in probes {
                     let event = Event::Probe { channel: *channel, probe, seen: *seen };
-                    let done = self.deliver(testbed, module, probe.arrived.0, &event)?;
+                    let done = self.deliver(probe.arrived.0, &event)?;
                     if done.is_some() {
                         return Ok(done);
                     }
@@ -219,15 +210,15 @@ impl Run {
                     return Ok(None);
                 }
                 let event = Event::Generated { generator: generator & 0xffff, report };
-                self.deliver(testbed, module, at, &event)
+                self.deliver(at, &event)
             }
             Happening::Reading { gauge, value, remark } => {
                 self.remark(remark.as_deref());
-                self.deliver(testbed, module, at, &Event::Reading { gauge, value: *value })
+                self.deliver(at, &Event::Reading { gauge, value: *value })
             }
             Happening::Object { oid, value, remark } => {
                 self.remark(remark.as_deref());
-                self.deliver(testbed, module, at, &Event::Object { oid, value: value.as_ref() })
+                self.deliver(at, &Event::Object { oid, value: value.as_ref() })
             }
         }
     }
@@ -244,23 +235,20 @@ impl Run {
         self.epoch << 16 | generator & 0xffff
     }
 
-    fn answer_echo(&self, testbed: &mut dyn Testbed, xid: u32, bytes: &[u8]) -> Result<()> {
+    fn answer_echo(&mut self, xid: u32, bytes: &[u8]) -> Result<()> {
         let mut out = Vec::new();
-        let (version, kind) = (testbed.bench().version, openflow::v10::MessageType::ECHO_REPLY.0);
+        let (version, kind) =
+            (self.testbed.bench().version, openflow::v10::MessageType::ECHO_REPLY.0);
         // The reply is as long as the request, so writing cannot fail.
         let _ = openflow::frame::write(version, kind, xid, &mut out, |out| {
             out.extend_from_slice(bytes);
         });
-        testbed.send(out, None)
+        self.testbed.send(out, None)
     }
 
     /// Passes due timers to the module.
-    fn ring(
-        &mut self,
-        testbed: &mut dyn Testbed,
-        module: &mut dyn Module,
-    ) -> Result<Option<Option<String>>> {
-        let now = testbed.now();
+    fn ring(&mut self) -> Result<Option<Option<String>>> {
+        let now = self.testbed.now();
         while let Some(Reverse((at, timer, arming))) = self.timers.peek().copied() {
             if at > now {
                 break;
@@ -270,7 +258,7 @@ impl Run {
             if self.armed.get(&timer) != Some(&arming) {
                 continue;
             }
-            let done = self.deliver(testbed, module, now, &Event::Timer { timer })?;
+            let done = self.deliver(now, &Event::Timer { timer })?;
             if done.is_some() {
                 return Ok(done);
             }
@@ -278,42 +266,36 @@ impl Run {
         Ok(None)
     }
 
-    fn deliver(
-        &mut self,
-        testbed: &mut dyn Testbed,
-        module: &mut dyn Module,
-        at: u64,
-        event: &Event<'_>,
-    ) -> Result<Option<Option<String>>> {
+    fn deliver(&mut self, at: u64, event: &Event<'_>) -> Result<Option<Option<String>>> {
         let mut orders = Orders {
-            now: testbed.now(),
-            bench: testbed.bench(),
+            now: self.testbed.now(),
+            bench: self.testbed.bench(),
             next_xid: &mut self.next_xid,
             queue: &mut self.queue,
             record: &mut self.record,
         };
-        module.handle(at, event, &mut orders);
+        self.module.handle(at, event, &mut orders);
         for _ in 0..MAX_ORDERS {
             let Some(order) = self.queue.pop_front() else { return Ok(None) };
             match order {
-                Order::Send { bytes, mark } => testbed.send(bytes, mark)?,
+                Order::Send { bytes, mark } => self.testbed.send(bytes, mark)?,
                 Order::Generate { generator, traffic } => {
-                    check(testbed, &traffic)?;
+                    check(self.testbed, &traffic)?;
                     let number = self.number(generator);
                     if !self.generators.contains(&number) {
                         self.generators.push(number);
                     }
-                    testbed.generate(number, &traffic)?;
+                    self.testbed.generate(number, &traffic)?;
                 }
-                Order::Stop { generator } => testbed.stop(self.number(generator)),
+                Order::Stop { generator } => self.testbed.stop(self.number(generator)),
                 Order::Timer { timer, at } => {
                     let arming = self.armed.entry(timer).or_default();
                     *arming += 1;
                     self.timers.push(Reverse((at, timer, *arming)));
                 }
-                Order::Read(gauge) => testbed.read(gauge),
-                Order::Ask(oid) => testbed.ask(oid),
-                Order::SetLink { channel, up } => testbed.set_link(channel, up)?,
+                Order::Read(gauge) => self.testbed.read(gauge),
+                Order::Ask(oid) => self.testbed.ask(oid),
+                Order::SetLink { channel, up } => self.testbed.set_link(channel, up)?,
                 Order::End => return Ok(Some(None)),
                 Order::GiveUp(why) => return Ok(Some(Some(why))),
             }

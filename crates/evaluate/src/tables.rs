@@ -1,6 +1,6 @@
 //! Reads the flow tables of a switch, to check that an experiment restored the tables.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use openflow::{Version, v10, v13};
 
@@ -9,14 +9,13 @@ use crate::request::Request;
 use crate::testbed::{Happening, Testbed};
 
 /// The entries of all tables, without their counters and durations.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tables {
-    /// The number of copies of each entry (one on a correct switch).
-    entries: BTreeMap<Entry, u32>,
+#[derive(Debug, Default)]
+pub(crate) struct Tables {
+    entries: BTreeSet<Entry>,
 }
 
 /// The identity of an entry, as bytes of its OpenFlow version.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry {
     table: u8,
     priority: u16,
@@ -36,7 +35,7 @@ impl Tables {
     ///
     /// # Errors
     /// The switch does not reply within `patience` ns, refuses, or closes the connection.
-    pub fn read(testbed: &mut dyn Testbed, patience: u64) -> Result<Tables> {
+    pub(crate) fn read(testbed: &mut dyn Testbed, patience: u64) -> Result<Tables> {
         let version = testbed.bench().version;
         let mut bytes = Vec::new();
         // The request is short, so writing cannot fail.
@@ -62,20 +61,10 @@ impl Tables {
         Err(Error::Control(channel::Error::TimedOut { what }))
     }
 
-    /// The number of different entries.
-    pub fn len(&self) -> usize {
-        self.entries.len()
-    }
-
-    /// Whether there is no entry.
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
-
     /// A sentence about the differences afterwards; `None` without a difference.
-    pub fn difference(&self, after: &Tables) -> Option<String> {
-        let gone = self.entries.keys().filter(|entry| !after.entries.contains_key(entry)).count();
-        let new = after.entries.keys().filter(|entry| !self.entries.contains_key(entry)).count();
+    pub(crate) fn difference(&self, after: &Tables) -> Option<String> {
+        let gone = self.entries.difference(&after.entries).count();
+        let new = after.entries.difference(&self.entries).count();
         (gone + new > 0).then(|| {
             format!("the flow tables are not as they were found: {gone} entries are gone, {new} are new (somebody else may have changed them meanwhile)")
         })
@@ -83,7 +72,7 @@ impl Tables {
 
     fn insert(&mut self, entry: Entry) {
         if self.entries.len() < MAX_ENTRIES {
-            *self.entries.entry(entry).or_default() += 1;
+            self.entries.insert(entry);
         }
     }
 

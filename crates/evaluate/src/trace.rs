@@ -37,11 +37,11 @@ const OWN_PORT: u16 = 50_000;
 impl Trace {
     /// Creates the file.
     pub(crate) fn create(path: &Path) -> Result<Trace> {
-        let failed = |source| Error::File { path: path.to_owned(), source };
-        let file = File::create(path).map_err(failed)?;
-        let wrapped = |error: packet::Error| failed(std::io::Error::other(error.to_string()));
-        let mut writer = PcapngWriter::new(BufWriter::new(file)).map_err(wrapped)?;
-        let interface = writer.add_interface("control").map_err(wrapped)?;
+        let file =
+            File::create(path).map_err(|source| Error::File { path: path.to_owned(), source })?;
+        let failed = |error| failed(path, &error);
+        let mut writer = PcapngWriter::new(BufWriter::new(file)).map_err(failed)?;
+        let interface = writer.add_interface("control").map_err(failed)?;
         Ok(Trace { writer, interface, path: path.to_owned(), next: [1, 1] })
     }
 

@@ -92,10 +92,7 @@ impl Turn {
             match UnixListener::bind_addr(&name) {
                 Ok(_held) => return Ok(Turn { _held }),
                 Err(error) if error.kind() != std::io::ErrorKind::AddrInUse => {
-                    return Err(Error::Io {
-                        action: "take the lab's address lock".to_owned(),
-                        source: error,
-                    });
+                    return Err(Error::io("take the lab's address lock")(error));
                 }
                 Err(_) if Instant::now() >= deadline => {
                     return Err(Error::Timeout {

@@ -48,9 +48,7 @@ impl CpuBound {
         let is_v2 = has_cpu_controller(Path::new(V2));
         let roots: &[&str] = match is_v2 {
             true => &[V2],
-            false if Path::new(V1).join("cpu.cfs_quota_us").exists() || Path::new(V1).exists() => {
-                &[V1, V1_ACCOUNT]
-            }
+            false if Path::new(V1).exists() => &[V1, V1_ACCOUNT],
             false => return Err(missing()),
         };
         let mut folders: Vec<PathBuf> =
@@ -137,20 +135,16 @@ impl CpuBound {
             _ => Error::path("write", &path)(error),
         })
     }
-
-    fn members(&self) -> Vec<String> {
-        let file = self.folders.first().map(|folder| folder.join("cgroup.procs"));
-        let text = file.and_then(|file| fs::read_to_string(file).ok()).unwrap_or_default();
-        text.lines().map(str::to_owned).collect()
-    }
 }
 
 impl Drop for CpuBound {
     fn drop(&mut self) {
         // A group with processes cannot be removed, so the remaining processes go back to the root group.
-        for pid in self.members() {
+        let members = self.folders.first().map(|folder| folder.join("cgroup.procs"));
+        let members = members.and_then(|file| fs::read_to_string(file).ok()).unwrap_or_default();
+        for pid in members.lines() {
             for root in self.folders.iter().filter_map(|folder| folder.parent()) {
-                let _ = fs::write(root.join("cgroup.procs"), &pid);
+                let _ = fs::write(root.join("cgroup.procs"), pid);
             }
         }
         for folder in &self.folders {
@@ -186,11 +180,10 @@ fn has_cpu_controller(root: &Path) -> bool {
 }
 
 fn missing() -> Error {
-    Error::Missing(vec![Missing {
-        what: "a bound on CPU use".to_owned(),
-        remedy: "this kernel has neither cpu.max of cgroup v2 nor cpu.cfs_quota_us of cgroup v1, or they are not mounted"
-            .to_owned(),
-    }])
+    Error::Missing(vec![Missing::new(
+        "a bound on CPU use",
+        "this kernel has neither cpu.max of cgroup v2 nor cpu.cfs_quota_us of cgroup v1, or they are not mounted",
+    )])
 }
 
 #[cfg(test)]

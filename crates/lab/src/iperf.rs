@@ -17,14 +17,12 @@ pub struct IperfOptions {
     pub duration: Duration,
     /// The rate of UDP. `None` means TCP at full speed.
     pub udp: Option<Rate>,
-    /// The server's port. Choose different ports for measurements to one host at the same time.
-    pub port: u16,
 }
 
 impl Default for IperfOptions {
-    /// Five seconds of TCP to port 5201.
+    /// Five seconds of TCP.
     fn default() -> Self {
-        IperfOptions { duration: Duration::from_secs(5), udp: None, port: 5201 }
+        IperfOptions { duration: Duration::from_secs(5), udp: None }
     }
 }
 
@@ -52,11 +50,10 @@ pub(crate) fn measure(
     if find_program("iperf3").is_none() {
         return Err(Error::Missing(vec![Missing::program("iperf3", "iperf3")]));
     }
-    let port = options.port.to_string();
-    let _server = Server::start(server, &port)?;
+    let _server = Server::start(server)?;
     let seconds = options.duration.as_secs().max(1).to_string();
     client.stdin(Stdio::null()).env("LC_ALL", "C");
-    client.args(["--json", "--client", &address.to_string(), "--port", &port, "--time", &seconds]);
+    client.args(["--json", "--client", &address.to_string(), "--time", &seconds]);
     client.args(["--connect-timeout", "5000"]);
     if let Some(rate) = options.udp {
         client.args(["--udp", "--bitrate", &rate.bits_per_second().to_string()]);
@@ -106,8 +103,8 @@ struct Server {
 
 impl Server {
     /// Starts the server and waits until the server prints that it listens.
-    fn start(mut command: Command, port: &str) -> Result<Server> {
-        command.args(["--server", "--one-off", "--forceflush", "--port", port]);
+    fn start(mut command: Command) -> Result<Server> {
+        command.args(["--server", "--one-off", "--forceflush"]);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().map_err(Error::io("start iperf3"))?;
         let stdout = child.stdout.take();

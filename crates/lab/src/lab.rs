@@ -28,7 +28,7 @@ use crate::plan;
 use crate::process::{self, ProcessIdentity};
 use crate::requirements::Requirements;
 use crate::state::{Phase, Record, StateDirectory, Summary};
-use crate::topology::{Host, Link, Rate, Topology};
+use crate::topology::{Host, LinkEnd, Rate, Topology};
 
 /// The time that the lab's processes have to end before SIGKILL.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -188,14 +188,21 @@ impl Lab {
 
     /// Pings every host from every other.
     pub fn ping_all(&self, options: &PingOptions) -> Result<PingReport> {
-        let hosts: Vec<&Host> = self.topology().hosts().iter().collect();
-        self.ping_among(&hosts, options)
+        let hosts: Vec<&str> = self.topology().hosts().iter().map(|host| &*host.name).collect();
+        self.ping(&hosts, options)
     }
 
     /// Pings each of these hosts from each other of them.
     pub fn ping(&self, hosts: &[&str], options: &PingOptions) -> Result<PingReport> {
-        let hosts: Vec<&Host> = hosts.iter().map(|name| self.host(name)).collect::<Result<_>>()?;
-        self.ping_among(&hosts, options)
+        let station = |name: &&str| -> Result<ping::Station> {
+            let host = self.host(name)?;
+            Ok(ping::Station {
+                name: host.name.clone(),
+                namespace: plan::namespace(self.name(), self.topology(), name),
+                address: host.ip,
+            })
+        };
+        ping::all(&hosts.iter().map(station).collect::<Result<Vec<_>>>()?, options)
     }
 
     /// Measures the throughput from one host to another with `iperf3`.
@@ -213,13 +220,10 @@ impl Lab {
     /// class of a frame. The switch reports all queues to its controllers nevertheless.
     pub fn set_queues(&self, interface: &str, rates: &[Rate]) -> Result<()> {
         let wrong = |message| Error::Option { option: "queues", message };
-        let ends = |link: &&Link| link.ends.iter().any(|end| end.interface == interface);
-        let is_port = |link: &&Link| {
-            link.ends.iter().any(|end| {
-                end.interface == interface && self.topology().switch(&end.node).is_some()
-            })
+        let is_port = |end: &LinkEnd| {
+            end.interface == interface && self.topology().switch(&end.node).is_some()
         };
-        let link = self.topology().links().iter().filter(ends).find(is_port);
+        let link = self.topology().links().iter().find(|link| link.ends.iter().any(is_port));
         let link = link.ok_or_else(|| wrong(format!("no switch has a port {interface}")))?;
         if link.rate.is_some() {
             return Err(wrong(format!("{interface} has a rate: give queues when the lab is made")));
@@ -448,18 +452,6 @@ impl Lab {
             run(self.program("ip").args(["link", "delete", &control.interface]))?;
         }
         Ok(ours)
-    }
-
-    fn ping_among(&self, hosts: &[&Host], options: &PingOptions) -> Result<PingReport> {
-        let hosts: Vec<_> = hosts
-            .iter()
-            .map(|host| ping::Station {
-                name: host.name.clone(),
-                namespace: plan::namespace(self.name(), self.topology(), &host.name),
-                address: host.ip,
-            })
-            .collect();
-        ping::all(&hosts, options)
     }
 
     fn host(&self, name: &str) -> Result<&Host> {

@@ -12,9 +12,12 @@ pub struct Missing {
 }
 
 impl Missing {
+    pub(crate) fn new(what: &str, remedy: impl Into<String>) -> Missing {
+        Missing { what: what.to_owned(), remedy: remedy.into() }
+    }
+
     pub(crate) fn program(name: &str, package: &str) -> Missing {
-        let remedy = format!("not installed; on Debian: apt-get install {package}");
-        Missing { what: name.to_owned(), remedy }
+        Missing::new(name, format!("not installed; on Debian: apt-get install {package}"))
     }
 }
 

@@ -20,10 +20,8 @@ pub(crate) fn inside<T: Send>(name: &str, work: impl FnOnce() -> Result<T> + Sen
     let path = path(name);
     let file = File::open(&path).map_err(Error::path("open", &path))?;
     let enter = || {
-        setns(&file, CloneFlags::CLONE_NEWNET).map_err(|errno| Error::Io {
-            action: format!("enter namespace {name}"),
-            source: errno.into(),
-        })?;
+        setns(&file, CloneFlags::CLONE_NEWNET)
+            .map_err(|errno| Error::io(format!("enter namespace {name}"))(errno.into()))?;
         work()
     };
     // The thread is separate, because the caller's thread must not stay in another namespace.

@@ -74,11 +74,6 @@ impl OpenVSwitch {
         format!("unix:{}", self.file("db.sock").display())
     }
 
-    /// The address for OpenFlow management connections to a bridge, in Open vSwitch's form.
-    pub fn management(&self, bridge: &str) -> String {
-        format!("unix:{}", self.file(&format!("{bridge}.mgmt")).display())
-    }
-
     /// Runs `ovs-vsctl` with these arguments, as one transaction, and returns its stdout.
     pub fn vsctl<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Result<String> {
         let timeout = format!("--timeout={}", TRANSACTION.as_secs());

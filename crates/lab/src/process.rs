@@ -60,9 +60,7 @@ impl ProcessIdentity {
         }
         match kill(Pid::from_raw(self.pid), signal) {
             Ok(()) | Err(Errno::ESRCH) => Ok(()),
-            Err(errno) => {
-                Err(Error::Io { action: format!("end process {}", self.pid), source: errno.into() })
-            }
+            Err(errno) => Err(Error::io(format!("end process {}", self.pid))(errno.into())),
         }
     }
 }

@@ -55,28 +55,21 @@ impl Requirements {
         }
         if self.switches {
             if schema().is_none() {
-                missing.push(Missing {
-                    what: "vswitch.ovsschema".to_owned(),
-                    remedy: "Open vSwitch's database schema is not where it should be; on Debian: apt-get install openvswitch-switch, elsewhere set OVS_PKGDATADIR".to_owned(),
-                });
+                missing.push(Missing::new("vswitch.ovsschema", "Open vSwitch's database schema is not where it should be; on Debian: apt-get install openvswitch-switch, elsewhere set OVS_PKGDATADIR"));
             }
             if datapath == Datapath::Netdev && !Path::new("/dev/net/tun").exists() {
-                missing.push(Missing {
-                    what: "/dev/net/tun".to_owned(),
-                    remedy:
-                        "Open vSwitch's userspace datapath needs it; load the kernel module tun"
-                            .to_owned(),
-                });
+                let remedy =
+                    "Open vSwitch's userspace datapath needs it; load the kernel module tun";
+                missing.push(Missing::new("/dev/net/tun", remedy));
             }
         }
         if missing.is_empty() {
             missing.extend(self.missing_kernel_features());
             if self.switches && datapath == Datapath::System && !has_kernel_datapath() {
-                missing.push(Missing {
-                    what: "the kernel module openvswitch".to_owned(),
-                    remedy: "this kernel cannot load it; Open vSwitch's userspace datapath (netdev) needs none"
-                        .to_owned(),
-                });
+                missing.push(Missing::new(
+                    "the kernel module openvswitch",
+                    "this kernel cannot load it; Open vSwitch's userspace datapath (netdev) needs none",
+                ));
             }
         }
         missing
@@ -95,9 +88,9 @@ impl Requirements {
 
     fn missing_kernel_features(self) -> Vec<Missing> {
         let try_out = move || -> Result<Vec<Missing>, Missing> {
-            unshare(CloneFlags::CLONE_NEWNET).map_err(|errno| Missing {
-                what: "network namespaces".to_owned(),
-                remedy: format!("this kernel or container does not allow a new one ({errno})"),
+            unshare(CloneFlags::CLONE_NEWNET).map_err(|errno| {
+                let why = format!("this kernel or container does not allow a new one ({errno})");
+                Missing::new("network namespaces", why)
             })?;
             let mut attempts =
                 vec![("veth", "ip", "link add name weir0 type veth peer name weir1")];
@@ -106,10 +99,7 @@ impl Requirements {
             }
             let failed = attempts.into_iter().filter_map(|(what, name, arguments)| {
                 let error = run(program(name).args(arguments.split(' '))).err()?;
-                Some(Missing {
-                    what: what.to_owned(),
-                    remedy: format!("this kernel does not offer it: {error}"),
-                })
+                Some(Missing::new(what, format!("this kernel does not offer it: {error}")))
             });
             Ok(failed.collect())
         };
@@ -144,10 +134,7 @@ fn missing_privileges() -> Vec<Missing> {
     if lacking.is_empty() {
         return Vec::new();
     }
-    vec![Missing {
-        what: "privileges".to_owned(),
-        remedy: format!("run as root (lacking {})", lacking.join(", ")),
-    }]
+    vec![Missing::new("privileges", format!("run as root (lacking {})", lacking.join(", ")))]
 }
 
 /// Finds Open vSwitch's database schema in `$OVS_PKGDATADIR`, then in the folders where packages

@@ -3,6 +3,7 @@
 //! that only one result has.
 
 use crate::figure::{Figure, Scale, Spread, draw_spreads};
+use crate::groups::by_key;
 use crate::names::metric_in_words;
 use crate::results::{Better, Metric, Point, Results};
 use crate::stats::difference95;
@@ -176,17 +177,12 @@ impl Compared {
     }
 
     fn figure(&self, metric: &str) -> Figure {
-        let mut groups: Vec<(String, Vec<Spread>)> = Vec::new();
         let its = |line: &&Comparison| line.metric == metric && line.a != 0.0;
-        for line in self.lines.iter().filter(its) {
+        let groups = by_key(self.lines.iter().filter(its).map(|line| {
             let (middle, half) = (line.b / line.a, line.difference.map_or(0.0, |it| it.1));
             let half = half / line.a.abs();
-            let spread = Spread { low: middle - half, middle, high: middle + half };
-            match groups.iter_mut().find(|(name, _)| *name == line.point) {
-                Some((_, spreads)) => spreads.push(spread),
-                None => groups.push((line.point.clone(), vec![spread])),
-            }
-        }
+            (line.point.clone(), Spread { low: middle - half, middle, high: middle + half })
+        }));
         let title = format!("Ratio of {}: the others over the first", metric_in_words(metric));
         Figure {
             name: metric.to_owned(),
@@ -209,18 +205,8 @@ fn named(point: &Point) -> String {
 /// Writes the lines as CSV, with one plain number in each field.
 #[must_use]
 pub fn csv(lines: &[Comparison]) -> String {
-    let mut table = Table::new([
-        "point",
-        "metric",
-        "unit",
-        "against",
-        "first",
-        "other",
-        "ratio",
-        "difference",
-        "ci95",
-        "verdict",
-    ]);
+    let header = "point metric unit against first other ratio difference ci95 verdict";
+    let mut table = Table::new(header.split(' '));
     for line in lines {
         let (difference, half) = match line.difference {
             Some((mean, half)) => (mean.to_string(), half.to_string()),

@@ -67,22 +67,15 @@ impl Results {
         window: Duration,
         extras: &Extras,
     ) -> Result<(), Error> {
-        let io = |path: &Path| {
-            let path = path.to_owned();
-            move |error| Error::Io(path, error)
-        };
-        fs::create_dir_all(dir).map_err(io(dir))?;
-        let put = |name: &str, bytes: &[u8]| {
-            let path = dir.join(name);
-            fs::write(&path, bytes).map_err(io(&path))
-        };
-        put("result.json", self.to_json().as_bytes())?;
+        fs::create_dir_all(dir).map_err(|error| Error::Io(dir.to_owned(), error))?;
+        put(dir, "result.json", self.to_json().as_bytes())?;
         let mut log = Vec::new();
         let named = histograms.iter().map(|(name, histogram)| (name.as_str(), histogram));
-        write_log(&mut log, named, window).map_err(io(&dir.join("histograms.hlog")))?;
-        put("histograms.hlog", &log)?;
-        put("metrics.csv", self.metrics_table().to_csv().as_bytes())?;
-        put("tenants.csv", self.tenants_table().to_csv().as_bytes())?;
+        write_log(&mut log, named, window)
+            .map_err(|error| Error::Io(dir.join("histograms.hlog"), error))?;
+        put(dir, "histograms.hlog", &log)?;
+        put(dir, "metrics.csv", self.metrics_table().to_csv().as_bytes())?;
+        put(dir, "tenants.csv", self.tenants_table().to_csv().as_bytes())?;
         self.write_page(dir, extras)
     }
 
@@ -93,15 +86,11 @@ impl Results {
     /// # Errors
     /// [`Error::Io`] with the file that could not be written.
     pub fn write_page(&self, dir: &Path, extras: &Extras) -> Result<(), Error> {
-        let put = |name: &str, bytes: &[u8]| {
-            let path = dir.join(name);
-            fs::write(&path, bytes).map_err(|error| Error::Io(path.clone(), error))
-        };
-        put("report.html", page::html(self, extras).as_bytes())?;
+        put(dir, "report.html", page::html(self, extras).as_bytes())?;
         let figures = page::figures(self, extras);
         if *extras != Extras::default() {
             let text = serde_json::to_string(extras).unwrap_or_default() + "\n";
-            put("figures.json", text.as_bytes())?;
+            put(dir, "figures.json", text.as_bytes())?;
         }
         if figures.is_empty() {
             return Ok(());
@@ -111,13 +100,13 @@ impl Results {
         let palette = palette_of(figures.iter().map(|figure| &figure.drawing));
         for Figure { name, drawing, .. } in &figures {
             let name = page::file_name(name);
-            put(&format!("figures/{name}.svg"), drawing.svg_in(WIDE, &palette).as_bytes())?;
-            put(&format!("figures/{name}.csv"), drawing.csv().as_bytes())?;
+            put(dir, &format!("figures/{name}.svg"), drawing.svg_in(WIDE, &palette).as_bytes())?;
+            put(dir, &format!("figures/{name}.csv"), drawing.csv().as_bytes())?;
             #[cfg(feature = "png")]
             if !extras.figures.is_empty()
                 && let Some(png) = drawing.png_in(&palette)
             {
-                put(&format!("figures/{name}.png"), &png)?;
+                put(dir, &format!("figures/{name}.png"), &png)?;
             }
         }
         Ok(())
@@ -130,10 +119,9 @@ impl Results {
     pub fn read_extras(dir: &Path) -> Result<Option<Extras>, Error> {
         let path = dir.join("figures.json");
         match fs::read_to_string(&path) {
-            Ok(text) => match serde_json::from_str(&text) {
-                Ok(extras) => Ok(Some(extras)),
-                Err(error) => Err(Error::Format(path, error)),
-            },
+            Ok(text) => {
+                serde_json::from_str(&text).map(Some).map_err(|error| Error::Format(path, error))
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(Error::Io(path, error)),
         }
@@ -161,17 +149,8 @@ impl Results {
     }
 
     fn metrics_table(&self) -> Table {
-        let mut table = Table::new([
-            "system",
-            "parameters",
-            "metric",
-            "unit",
-            "runs",
-            "mean",
-            "ci95",
-            "variance",
-            "samples",
-        ]);
+        let header = "system parameters metric unit runs mean ci95 variance samples";
+        let mut table = Table::new(header.split(' '));
         let text = |value: Option<f64>| value.map(|v| v.to_string()).unwrap_or_default();
         for point in &self.points {
             for (name, metric) in &point.metrics {
@@ -193,17 +172,8 @@ impl Results {
     }
 
     fn tenants_table(&self) -> Table {
-        let mut table = Table::new([
-            "system",
-            "parameters",
-            "tenant",
-            "sent",
-            "received",
-            "p50_us",
-            "p90_us",
-            "p99_us",
-            "max_us",
-        ]);
+        let header = "system parameters tenant sent received p50_us p90_us p99_us max_us";
+        let mut table = Table::new(header.split(' '));
         for point in &self.points {
             for tenant in &point.tenants {
                 let latency = &tenant.latency;
@@ -222,6 +192,11 @@ impl Results {
         }
         table
     }
+}
+
+fn put(dir: &Path, name: &str, bytes: &[u8]) -> Result<(), Error> {
+    let path = dir.join(name);
+    fs::write(&path, bytes).map_err(|error| Error::Io(path, error))
 }
 
 /// The result file of a results directory. The file may be compressed in a directory that is stored for a long time.

@@ -70,12 +70,6 @@ impl Histogram {
         (!self.0.is_empty()).then(|| self.0.value_at_percentile(percent))
     }
 
-    /// The share (0 to 1) of values that are at most `ns`; 0 if there are no values.
-    #[must_use]
-    pub fn share_at_most(&self, ns: u64) -> f64 {
-        if self.0.is_empty() { 0.0 } else { self.0.percentile_below(ns) / 100.0 }
-    }
-
     /// The arithmetic mean in nanoseconds, or `None` if there are no values.
     #[must_use]
     pub fn mean(&self) -> Option<f64> {

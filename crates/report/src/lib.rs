@@ -12,6 +12,7 @@ pub mod compare;
 pub mod directory;
 pub mod environment;
 pub mod figure;
+mod groups;
 pub mod histogram;
 pub mod names;
 pub mod pace;

@@ -105,6 +105,12 @@ pub fn parameter_in_words(name: &str) -> String {
     }
 }
 
+/// The text with a capital letter at its start.
+pub(crate) fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
 /// The label of a measured quantity: its name and its unit.
 #[must_use]
 pub fn with_unit(name: &str, unit: &str) -> String {

@@ -182,17 +182,11 @@ impl Table {
             let mut line = String::new();
             for (column, (&width, &right)) in widths.iter().zip(&numeric).take(count).enumerate() {
                 let cell = row.get(column).map_or("", String::as_str);
-                if column > 0 {
-                    line.push_str("  ");
-                }
-                let padding = " ".repeat(width.saturating_sub(cell.chars().count()));
-                if right {
-                    line.push_str(&padding);
-                    line.push_str(cell);
-                } else {
-                    line.push_str(cell);
-                    line.push_str(&padding);
-                }
+                let between = if column > 0 { "  " } else { "" };
+                line += &match right {
+                    true => format!("{between}{cell:>width$}"),
+                    false => format!("{between}{cell:<width$}"),
+                };
             }
             text.push_str(line.trim_end());
             text.push('\n');
@@ -226,19 +220,16 @@ pub fn number(value: f64) -> String {
     } else {
         3
     };
-    let text = format!("{value:.digits$}");
-    let (whole, fraction) =
-        text.split_once('.').map_or((text.as_str(), None), |(w, f)| (w, Some(f)));
-    let (sign, whole) = whole.strip_prefix('-').map_or(("", whole), |rest| ("-", rest));
-    let grouped = grouped(whole);
-    fraction.map_or_else(|| format!("{sign}{grouped}"), |f| format!("{sign}{grouped}.{f}"))
+    let sign = if value.is_sign_negative() { "-" } else { "" };
+    format!("{sign}{}", grouped(&format!("{size:.digits$}")))
 }
 
-/// Writes digits in groups of three.
-pub(crate) fn grouped(digits: &str) -> String {
+/// Writes a number without a sign with the digits before its point in groups of three.
+pub(crate) fn grouped(number: &str) -> String {
+    let whole = number.find('.').unwrap_or(number.len());
     let mut grouped = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+    for (place, digit) in number.chars().enumerate() {
+        if place > 0 && place < whole && (whole - place).is_multiple_of(3) {
             grouped.push(',');
         }
         grouped.push(digit);

@@ -11,7 +11,7 @@
     reason = "helpers of tests are test code too"
 )]
 
-use report::figure::{BoxPlot, HeatMap, Line, Lines, Scale, draw_boxes, draw_groups};
+use report::figure::{HeatMap, Line, Lines, Mark, Marks, Scale, Shape, draw_groups};
 use report::page::{Block, Sheet, html, sheet};
 use report::{
     Better, Environment, Extras, Figure, Finding, Histogram, Interval, Metric, Point, Precision,
@@ -275,10 +275,19 @@ fn own_figures() -> Extras {
         lines: (0..count).flat_map(|index| [line(index, false), line(index, true)]).collect(),
         ..Lines::default()
     };
-    let plots: Vec<BoxPlot> = named(12)
-        .iter()
-        .map(|name| BoxPlot { mean: Some(3.0), ..BoxPlot::of_mean(name, 3.0) })
-        .collect();
+    let mean = |name: String| Mark {
+        category: name.clone(),
+        system: name,
+        shape: Shape { dot: Some(3.0), ..Shape::default() },
+        ..Mark::default()
+    };
+    let means = Marks {
+        title: "Figure 3a: means".into(),
+        value_label: "control latency, ms".into(),
+        scale: Scale::Logarithmic,
+        marks: named(12).into_iter().map(mean).collect(),
+        ..Marks::default()
+    };
     let cells = |scale: f64| (0..400).map(|index| Some(f64::from(index) * scale)).collect();
     let map = |scale: f64| HeatMap {
         title: "Gain over local sampling, 5 servers".into(),
@@ -295,7 +304,7 @@ fn own_figures() -> Extras {
     let drawings = [
         ("4", lines(3).draw().with_note("10 runs of 1.50 s, 0.250 s cut at each end; Open vSwitch 3.1.0, userspace datapath")),
         ("5", lines(40).draw()),
-        ("3a", draw_boxes("Figure 3a: boxes", "control latency, ms", Scale::Logarithmic, &plots)),
+        ("3a", means.draw()),
         ("bars", draw_groups("Who gets what", "Mbit/s of frames", &["A→B, bought 8", "C→D", "E→F"], &groups)),
         ("map", map(0.1).draw()),
         ("map2", map(0.25).draw()),
@@ -346,7 +355,6 @@ fn data_sheet() -> Sheet {
         heading: "Safe rates".into(),
         sentence: "At these rates nothing was lost and everything became true. The least is statistics, flow: 10 per second.".into(),
         figure: figures.get(usize::from(number.is_multiple_of(5))).cloned(),
-        table: Table::default(),
     }
     };
     Sheet {

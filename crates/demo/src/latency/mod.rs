@@ -23,12 +23,13 @@ const LOADS: [(Kind, f64); 4] = [
 
 /// The time in ms to wait for messages that may be lost. An overloaded Open vSwitch loses some messages.
 const DRAIN_MS: u64 = 500;
+/// The time in ms at each end of a run that is not measured.
+const CUT_MS: u64 = 100;
 
 /// The number and the duration of the runs.
 struct Effort {
     runs: usize,
     duration_ms: u64,
-    cut_ms: u64,
 }
 
 /// Measures the latencies, shows the tables, and writes the results.
@@ -39,8 +40,8 @@ pub(crate) fn measure(
     folder: &Folder,
 ) -> anyhow::Result<()> {
     let effort = match settings.quick {
-        true => Effort { runs: 1, duration_ms: 500, cut_ms: 100 },
-        false => Effort { runs: 2, duration_ms: 700, cut_ms: 100 },
+        true => Effort { runs: 1, duration_ms: 500 },
+        false => Effort { runs: 2, duration_ms: 700 },
     };
     let place = Place { version: settings.version, work: folder.work() };
     let mut all = Vec::new();
@@ -102,7 +103,7 @@ fn in_turn(
                     pace.step()
                 ));
                 let load = Load::constant(*kind, system.tenants, *rate, effort.duration_ms);
-                let load = Load { cut_ms: effort.cut_ms, drain_ms: DRAIN_MS, ..load };
+                let load = Load { cut_ms: CUT_MS, drain_ms: DRAIN_MS, ..load };
                 collector.add(&system.session.run(&load, &system.pids)?);
             }
         }
@@ -235,7 +236,7 @@ fn write(
     let settings: [(&str, Scalar); 4] = [
         ("runs", effort.runs.into()),
         ("duration_ms", effort.duration_ms.into()),
-        ("cut_ms", effort.cut_ms.into()),
+        ("cut_ms", CUT_MS.into()),
         ("openflow", openflow.into()),
     ];
     results.settings.extend(settings.map(|(name, value)| (name.to_owned(), value)));
@@ -245,7 +246,7 @@ fn write(
         results.findings.extend(measurement.findings);
         histograms.extend(measurement.histograms);
     }
-    let window = Duration::from_millis(effort.duration_ms - 2 * effort.cut_ms);
+    let window = Duration::from_millis(effort.duration_ms - 2 * CUT_MS);
     let tables = vec![("What the demo did".to_owned(), screen.steps())];
     let extras = Extras { tables, ..Extras::default() };
     Ok(results.write_with(&folder.out, &histograms, window, &extras)?)

@@ -4,7 +4,7 @@ use super::{DataSheet, text};
 use report::figure::{Drawing, Line, Lines, Mark, Marks, Scale, Shape};
 use report::page::{Block, Sheet};
 use report::table::number;
-use report::{Results, Scalar, Table};
+use report::{Results, Scalar};
 use std::collections::BTreeMap;
 
 /// The most rows that fit the sheet; `datasheet.json` has all rows.
@@ -50,7 +50,6 @@ impl DataSheet {
                 least.unwrap_or_default()
             ),
             figure: bars("Safe rates", "messages, per second", &self.safe_rates),
-            table: Table::default(),
         }
     }
 
@@ -71,7 +70,6 @@ impl DataSheet {
                 ("flow entries", "time per entry, µs"),
                 of(results, &["capacity"], "fill_up_to", "rule_us", "match"),
             ),
-            table: Table::default(),
         }
     }
 
@@ -102,7 +100,6 @@ impl DataSheet {
                 ("flow entries", "early by at least, µs"),
                 of(results, &UPDATES, "rules", "lie_at_least_us", "module"),
             ),
-            table: Table::default(),
         }
     }
 
@@ -130,7 +127,6 @@ impl DataSheet {
                 ("flow entries", "time, ms"),
                 scaled(of(results, &UPDATES, "rules", "last_rule_us", "module"), 1e-3),
             ),
-            table: Table::default(),
         }
     }
 
@@ -149,7 +145,6 @@ impl DataSheet {
             heading: "What is slow".to_owned(),
             sentence: format!("Medians without load. {}", most.unwrap_or_default()),
             figure: bars("Latency without load", "median, µs", &single),
-            table: Table::default(),
         }
     }
 }
@@ -182,7 +177,6 @@ fn polling(results: &Results) -> Block {
             ("polls per second", "median, ms"),
             lines.into_values().collect(),
         ),
-        table: Table::default(),
     }
 }
 
@@ -224,10 +218,7 @@ fn bars(title: &str, label: &str, values: &BTreeMap<String, f64>) -> Option<Draw
         ..Mark::default()
     };
     let marks: Vec<Mark> = values.iter().take(MOST_ROWS).map(mark).collect();
-    let (title, value_label) = (title.to_owned(), label.to_owned());
-    let category_label = String::new();
-    let scale = Scale::Logarithmic;
-    (!marks.is_empty()).then(|| Marks { title, value_label, category_label, scale, marks }.draw())
+    (!marks.is_empty()).then(|| Marks::new(title, label, Scale::Logarithmic, marks).draw())
 }
 
 fn words(name: &str) -> String {

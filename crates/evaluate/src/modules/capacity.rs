@@ -6,12 +6,11 @@
 
 use crate::message::Message;
 use crate::module::{Event, Module, Orders};
-use crate::modules::experiment::{Common, Experiment};
-use crate::modules::update::error_name;
-use crate::probe::{MatchKind, flow_match};
+use crate::modules::experiment::{Common, Experiment, error_name};
+use crate::modules::setup::forwarding;
+use crate::probe::MatchKind;
 use crate::record::{Case, Measure};
 use crate::request::Request;
-use crate::rule::{Action, Rule};
 
 /// The parameters of the experiment.
 #[derive(Clone, Debug)]
@@ -83,11 +82,7 @@ const RULE_US: Measure = Measure::us("rule_us");
 
 impl Run {
     fn case(&self) -> Case {
-        let name = match self.plan.match_ {
-            MatchKind::Exact => "exact",
-            MatchKind::Wildcard => "wildcard",
-        };
-        Case::new().with("match", name)
+        Case::new().with("match", self.plan.match_.name())
     }
 
     fn add(&mut self, orders: &mut Orders<'_>) {
@@ -95,14 +90,8 @@ impl Run {
         if self.batch == 0 {
             return self.ask(orders);
         }
-        let (input, output) = (orders.port(0), orders.port(1));
-        let rule = |index| Rule {
-            match_: flow_match(index, self.plan.match_, input),
-            priority: 0x8000,
-            actions: vec![Action::Output(output)],
-        };
         let mut requests: Vec<_> = (self.filled..self.filled + self.batch)
-            .map(|index| Request::Add(rule(index)))
+            .map(|index| Request::Add(forwarding(index, self.plan.match_, orders)))
             .collect();
         requests.push(Request::Barrier);
         self.started = orders.now();
@@ -164,9 +153,9 @@ impl Module for Run {
     fn handle(&mut self, at: u64, event: &Event<'_>, orders: &mut Orders<'_>) {
         match event {
             Event::Start => self.add(orders),
-            Event::Message { xid, message, .. } => match message {
+            Event::Message { xid, message } => match message {
                 Message::BarrierReply if *xid == self.barrier => self.acknowledge(at, orders),
-                Message::AggregateStatistics { flows, .. } if self.asked == Some(*xid) => {
+                Message::AggregateStatistics { flows } if self.asked == Some(*xid) => {
                     self.conclude(*flows, orders);
                 }
                 Message::Error { code } if self.asked == Some(*xid) => {

@@ -43,11 +43,7 @@ impl Insert {
             priorities: self.priorities.clone(),
             polls: vec![0.0],
             others: 0,
-            repetitions: self.common.repetitions,
-            rate: self.common.rate,
-            length: self.common.length,
-            patience: self.common.patience,
-            channels: (0, 1),
+            common: self.common.clone(),
         }
     }
 }

@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use packet::VlanTag;
 
-use crate::module::{Event, Module, Orders};
+use crate::module::Module;
 use crate::modules::experiment::{Common, Experiment, MILLISECOND};
 use crate::modules::path::{Path, Trial};
 use crate::probe::headers;
@@ -125,7 +125,7 @@ impl Modify {
         Modify { common, duration: 1_000 * MILLISECOND, sets }
     }
 
-    fn trial(&self, set: &[Modification], out: u32) -> Trial {
+    fn trial(&self, set: &[Modification]) -> Trial {
         let name = match set {
             [] => "forward".to_owned(),
             set => set.iter().map(|it| it.name()).collect::<Vec<_>>().join("+"),
@@ -140,10 +140,9 @@ impl Modify {
             actions.push(Action::PushVlan);
         }
         actions.extend(set.iter().map(|it| it.action()));
-        actions.push(Action::Output(out));
         let case = Case::new().with("actions", set.len()).with("set", name);
         let length = self.common.length.max(packet::ProbeTemplate::shortest(&headers));
-        Trial { case, actions, headers, length, rate: self.common.rate }
+        Trial { case, actions, queue: None, headers, length, rate: self.common.rate }
     }
 }
 
@@ -153,23 +152,7 @@ impl Experiment for Modify {
     }
 
     fn module(&self) -> Box<dyn Module> {
-        Box::new(Late { plan: self.clone(), path: None })
-    }
-}
-
-/// Makes the trials when the ports are known.
-struct Late {
-    plan: Modify,
-    path: Option<Path>,
-}
-
-impl Module for Late {
-    fn handle(&mut self, at: u64, event: &Event<'_>, orders: &mut Orders<'_>) {
-        let path = self.path.get_or_insert_with(|| {
-            let (plan, out) = (&self.plan, orders.port(1));
-            let trials = plan.sets.iter().map(|set| plan.trial(set, out)).collect();
-            Path::new(trials, plan.common.repetitions, plan.duration, plan.common.patience)
-        });
-        path.handle(at, event, orders);
+        let trials = self.sets.iter().map(|set| self.trial(set)).collect();
+        Box::new(Path::new(trials, &self.common, self.duration))
     }
 }

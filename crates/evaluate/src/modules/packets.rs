@@ -17,7 +17,7 @@ use packet::ProbeTemplate;
 
 use crate::message::Message;
 use crate::module::{Event, Module, Orders, Traffic};
-use crate::modules::experiment::{Common, Experiment, MILLISECOND};
+use crate::modules::experiment::{Common, Experiment, MILLISECOND, error_name, traffic};
 use crate::modules::path::{LOSS, MEDIAN};
 use crate::modules::search::Search;
 use crate::modules::setup::{Setup, for_all_probes};
@@ -142,21 +142,14 @@ const LATE: f64 = 0.05;
 
 impl Run {
     fn begin(&mut self, orders: &mut Orders<'_>) {
-        let count = (self.search.rate() * self.plan.duration as f64 / 1e9).max(1.0) as u32;
+        let (length, rate) = (self.plan.common.length, self.search.rate());
         let first = self.trial.first.wrapping_add(self.trial.count);
+        let traffic =
+            Traffic { first, ..traffic(vec![headers(0)], length, rate, self.plan.duration) };
+        let count = traffic.count;
         self.trial = Trial { start: orders.now(), count, first, ..Trial::default() };
         match self.plan.way {
-            Way::In => orders.generate(
-                GENERATOR,
-                Traffic {
-                    channel: 0,
-                    headers: vec![headers(0)],
-                    length: self.plan.common.length,
-                    rate: self.search.rate(),
-                    count,
-                    first,
-                },
-            ),
+            Way::In => orders.generate(GENERATOR, traffic),
             Way::Out | Way::Echo | Way::Barrier => self.send_due(orders),
         }
     }
@@ -278,7 +271,7 @@ impl Module for Run {
                 };
                 self.setup.begin(vec![for_all_probes(actions)], self.plan.common.patience, orders);
             }
-            Event::Message { message: Message::PacketIn { data, .. }, .. }
+            Event::Message { message: Message::PacketIn { data }, .. }
                 if self.plan.way == Way::In =>
             {
                 let probe = orders.bench().probe(data, at);
@@ -286,12 +279,10 @@ impl Module for Run {
                     self.arrive(at, probe.sequence, at.saturating_sub(probe.sent.0), orders);
                 }
             }
-            Event::Message { xid, message: Message::EchoReply, .. }
-                if self.plan.way == Way::Echo =>
-            {
+            Event::Message { xid, message: Message::EchoReply } if self.plan.way == Way::Echo => {
                 self.answer(at, *xid, orders);
             }
-            Event::Message { xid, message: Message::BarrierReply, .. }
+            Event::Message { xid, message: Message::BarrierReply }
                 if self.plan.way == Way::Barrier =>
             {
                 self.answer(at, *xid, orders);
@@ -308,7 +299,7 @@ impl Module for Run {
             Event::Timer { timer: TICK } => self.send_due(orders),
             Event::Timer { timer: TAIL } => self.conclude(orders),
             Event::Message { message: Message::Error { code }, .. } => {
-                let name = crate::modules::update::error_name(*code, orders);
+                let name = error_name(*code, orders);
                 orders.give_up(format!("the switch refused a message: {name}"));
             }
             _ => {}

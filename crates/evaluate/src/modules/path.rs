@@ -4,8 +4,8 @@
 use packet::{Headers, VlanTag};
 use report::{Better, Histogram, Precision};
 
-use crate::module::{Event, Generated, Module, Orders, Traffic};
-use crate::modules::experiment::{GUARD, MILLISECOND};
+use crate::module::{Event, Generated, Module, Orders};
+use crate::modules::experiment::{Common, GUARD, MILLISECOND, traffic};
 use crate::modules::setup::Setup;
 use crate::probe::{MatchKind, flow_match};
 use crate::record::{Case, Measure};
@@ -15,17 +15,31 @@ use crate::rule::{Action, Match, Rule, Vlan};
 #[derive(Clone, Debug)]
 pub(crate) struct Trial {
     pub(crate) case: Case,
+    /// The actions of the entry before its output.
     pub(crate) actions: Vec<Action>,
+    /// The queue of the entry's output; `None` for an output without a queue.
+    pub(crate) queue: Option<u32>,
     /// The headers of the probes when the generator sends the probes.
     pub(crate) headers: Headers,
     pub(crate) length: usize,
     pub(crate) rate: f64,
 }
 
+impl Trial {
+    /// All actions of the entry, with the output to `port`.
+    fn entry_actions(&self, port: u32) -> Vec<Action> {
+        let output = match self.queue {
+            Some(queue) => Action::Enqueue { port, queue },
+            None => Action::Output(port),
+        };
+        self.actions.iter().copied().chain([output]).collect()
+    }
+}
+
 /// The module of the three experiments.
 pub(crate) struct Path {
-    /// The trials to come with the repetitions left; the last trial is the present one.
-    todo: Vec<(Trial, u32)>,
+    /// The repetitions of trials to come; the last one is the present one.
+    todo: Vec<Trial>,
     duration: u64,
     patience: u64,
     setup: Setup,
@@ -53,18 +67,14 @@ const TAIL: u32 = 1;
 const TAIL_NS: u64 = 500 * MILLISECOND;
 
 impl Path {
-    /// A module for the trials; each trial has `repetitions` repetitions of `duration` ns.
-    pub(crate) fn new(
-        mut trials: Vec<Trial>,
-        repetitions: u32,
-        duration: u64,
-        patience: u64,
-    ) -> Path {
-        trials.reverse();
+    /// A module for the trials; each repetition takes `duration` ns.
+    pub(crate) fn new(trials: Vec<Trial>, common: &Common, duration: u64) -> Path {
+        let repetitions = common.repetitions.max(1) as usize;
+        let repeated = |trial: Trial| std::iter::repeat_n(trial, repetitions);
         Path {
-            todo: trials.into_iter().map(|trial| (trial, repetitions)).collect(),
+            todo: trials.into_iter().rev().flat_map(repeated).collect(),
             duration,
-            patience,
+            patience: common.patience,
             setup: Setup::default(),
             seen: Seen::new(),
             report: None,
@@ -72,7 +82,7 @@ impl Path {
     }
 
     fn begin(&mut self, orders: &mut Orders<'_>) {
-        let Some((trial, _)) = self.todo.last() else { return orders.end() };
+        let Some(trial) = self.todo.last() else { return orders.end() };
         self.seen = Seen::new();
         self.report = None;
         // An action can set a field only if the match contains the prerequisites of the field (1.3.5, section 7.2.5).
@@ -80,30 +90,22 @@ impl Path {
             vlan: trial.headers.vlan.map(|tag| Vlan::Id(tag.id)),
             ..flow_match(0, MatchKind::Wildcard, orders.port(0))
         };
-        let rule = Rule { match_, priority: GUARD, actions: trial.actions.clone() };
+        let actions = trial.entry_actions(orders.port(1));
+        let rule = Rule { match_, priority: GUARD, actions };
         self.setup.begin(vec![rule], self.patience, orders);
     }
 
     fn generate(&mut self, orders: &mut Orders<'_>) {
-        let Some((trial, _)) = self.todo.last() else { return };
-        let count = (trial.rate * self.duration as f64 / 1e9).max(1.0) as u32;
-        orders.generate(
-            GENERATOR,
-            Traffic {
-                channel: 0,
-                headers: vec![trial.headers],
-                length: trial.length,
-                rate: trial.rate,
-                count,
-                first: 0,
-            },
-        );
+        let Some(trial) = self.todo.last() else { return };
+        let traffic = traffic(vec![trial.headers], trial.length, trial.rate, self.duration);
+        orders.generate(GENERATOR, traffic);
     }
 
     fn conclude(&mut self, orders: &mut Orders<'_>) {
-        let (Some(report), Some((trial, left))) = (self.report.take(), self.todo.last_mut()) else {
-            return;
-        };
+        let Some(report) = self.report.take() else { return };
+        let Some(trial) = self.todo.pop() else { return };
+        let actions = format!("{:?}", trial.entry_actions(orders.port(1)));
+        let actions = actions.trim_matches(['[', ']']);
         let (case, seen, record) = (&trial.case, &self.seen, &mut *orders.record);
         let summary = seen.delays.summary();
         let sent = f64::from(report.sent.max(1));
@@ -124,10 +126,8 @@ impl Path {
             record.finding(
                 "not-changed",
                 format!(
-                    "{} of {} probes came without what the entry's actions should have done ({})",
-                    seen.unchanged,
-                    seen.probes,
-                    actions_text(&trial.actions)
+                    "{} of {} probes came without what the entry's actions should have done ({actions})",
+                    seen.unchanged, seen.probes
                 ),
             );
         }
@@ -135,20 +135,14 @@ impl Path {
             record.finding(
                 "checksum",
                 format!(
-                    "{} of {} probes came with a wrong IPv4 or UDP checksum ({})",
-                    seen.broken,
-                    seen.probes,
-                    actions_text(&trial.actions)
+                    "{} of {} probes came with a wrong IPv4 or UDP checksum ({actions})",
+                    seen.broken, seen.probes
                 ),
             );
         }
         let achieved = f64::from(report.sent) / (report.elapsed as f64 / 1e9).max(1e-9);
         if achieved < 0.95 * trial.rate && report.sent > 1 {
             record.finding("generator-bottleneck", format!("the generator reached {achieved:.0} of {:.0} probes a second: losses and delays may be its own", trial.rate));
-        }
-        *left = left.saturating_sub(1);
-        if *left == 0 {
-            self.todo.pop();
         }
         self.begin(orders);
     }
@@ -188,7 +182,7 @@ impl Module for Path {
         match event {
             Event::Start => self.begin(orders),
             Event::Probe { channel: 1, probe, .. } => {
-                let Some((trial, _)) = self.todo.last() else { return };
+                let Some(trial) = self.todo.last() else { return };
                 let delay = at.saturating_sub(probe.sent.0);
                 orders.record.delay(&trial.case, PATH, delay);
                 let seen = &mut self.seen;
@@ -237,9 +231,4 @@ fn changed(trial: &Trial) -> Headers {
         }
     }
     headers
-}
-
-fn actions_text(actions: &[Action]) -> String {
-    let names: Vec<String> = actions.iter().map(|action| format!("{action:?}")).collect();
-    names.join(", ")
 }

@@ -1,11 +1,10 @@
 //! `path-delay`: measures delay, loss and order from port to port, against rate and frame size.
 
-use crate::module::{Event, Module, Orders};
+use crate::module::Module;
 use crate::modules::experiment::{Common, Experiment, MILLISECOND};
 use crate::modules::path::{Path, Trial};
 use crate::probe::headers;
 use crate::record::Case;
-use crate::rule::Action;
 
 /// The parameters of the experiment.
 #[derive(Clone, Debug)]
@@ -38,40 +37,14 @@ impl Experiment for PathDelay {
     }
 
     fn module(&self) -> Box<dyn Module> {
-        Box::new(Late { plan: self.clone(), path: None })
-    }
-}
-
-/// Makes the trials when the ports are known.
-struct Late {
-    plan: PathDelay,
-    path: Option<Path>,
-}
-
-impl Late {
-    fn trials(&self, out: u32) -> Vec<Trial> {
         let mut trials = Vec::new();
-        for &length in &self.plan.lengths {
-            for &rate in &self.plan.rates {
+        for &length in &self.lengths {
+            for &rate in &self.rates {
                 let case = Case::new().with("rate", rate).with("length", length);
-                let actions = vec![Action::Output(out)];
-                trials.push(Trial { case, actions, headers: headers(0), length, rate });
+                let (actions, headers) = (Vec::new(), headers(0));
+                trials.push(Trial { case, actions, queue: None, headers, length, rate });
             }
         }
-        trials
-    }
-}
-
-impl Module for Late {
-    fn handle(&mut self, at: u64, event: &Event<'_>, orders: &mut Orders<'_>) {
-        if self.path.is_none() {
-            let common = &self.plan.common;
-            let trials = self.trials(orders.port(1));
-            self.path =
-                Some(Path::new(trials, common.repetitions, self.plan.duration, common.patience));
-        }
-        if let Some(path) = &mut self.path {
-            path.handle(at, event, orders);
-        }
+        Box::new(Path::new(trials, &self.common, self.duration))
     }
 }

@@ -5,13 +5,11 @@
 
 use crate::message::Message;
 use crate::module::{Event, Module, Orders};
-use crate::modules::experiment::{Common, Experiment, MILLISECOND};
+use crate::modules::experiment::{Common, Experiment, MILLISECOND, error_name};
 use crate::modules::path::{LOSS, Path, Trial};
-use crate::modules::update::error_name;
 use crate::probe::headers;
 use crate::record::Case;
 use crate::request::Request;
-use crate::rule::Action;
 
 /// The parameters of the experiment.
 #[derive(Clone, Debug)]
@@ -72,6 +70,7 @@ impl Run {
         self.next(orders);
     }
 
+    /// Requests the counter of the present queue, before and after the probes.
     fn next(&mut self, orders: &mut Orders<'_>) {
         let Some(&queue) = self.todo.last() else { return orders.end() };
         let port = orders.port(1);
@@ -104,18 +103,15 @@ impl Run {
     }
 
     fn measure(&mut self, at: u64, queue: u32, orders: &mut Orders<'_>) {
-        let (port, length) = (orders.port(1), self.plan.common.length);
-        let actions = vec![Action::Enqueue { port, queue }];
         let trials = self.cases(queue).zip(&self.plan.rates).map(|(case, &rate)| Trial {
             case,
-            actions: actions.clone(),
+            actions: Vec::new(),
+            queue: Some(queue),
             headers: headers(0),
-            length,
+            length: self.plan.common.length,
             rate,
         });
-        let common = &self.plan.common;
-        let trials = trials.collect();
-        let path = Path::new(trials, common.repetitions, self.plan.duration, common.patience);
+        let path = Path::new(trials.collect(), &self.plan.common, self.plan.duration);
         self.path.insert(path).handle(at, &Event::Start, orders);
     }
 
@@ -131,11 +127,8 @@ impl Module for Run {
             && let Some(path) = &mut self.path
         {
             path.handle(at, event, orders);
-            if orders.take_end()
-                && let Some(&queue) = self.todo.last()
-            {
-                let port = orders.port(1);
-                self.ask(&Request::QueueStatistics { port, queue }, orders);
+            if orders.take_end() {
+                self.next(orders);
             }
             return;
         }
@@ -145,15 +138,13 @@ impl Module for Run {
                 self.ask(&Request::Queues { port }, orders);
             }
             Event::Start => self.begin(self.plan.queues.clone(), orders),
-            Event::Message { xid, message, .. } if *xid == self.asked => match message {
-                Message::Queues(queues) => match queues.ids() {
-                    ids if ids.is_empty() => {
-                        let text = "the port has no queues: configure some on the switch";
-                        orders.record.finding("no-queues", text);
-                        orders.end();
-                    }
-                    ids => self.begin(ids, orders),
-                },
+            Event::Message { xid, message } if *xid == self.asked => match message {
+                Message::Queues(queues) if queues.is_empty() => {
+                    let text = "the port has no queues: configure some on the switch";
+                    orders.record.finding("no-queues", text);
+                    orders.end();
+                }
+                Message::Queues(queues) => self.begin(queues.clone(), orders),
                 Message::QueueStatistics { packets } => self.counted(at, Some(*packets), orders),
                 // A switch may lack counters of queues.
                 Message::Error { .. } if !self.todo.is_empty() => self.counted(at, None, orders),

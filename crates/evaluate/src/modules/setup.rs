@@ -3,9 +3,8 @@
 
 use crate::message::Message;
 use crate::module::{Event, Orders};
-use crate::modules::experiment::{GUARD, MILLISECOND};
-use crate::modules::update::error_name;
-use crate::probe;
+use crate::modules::experiment::{GUARD, MILLISECOND, error_name};
+use crate::probe::{MatchKind, flow_match, own_match};
 use crate::request::Request;
 use crate::rule::{Action, Rule};
 
@@ -37,7 +36,7 @@ impl Setup {
     /// Whether this event completes the preparation; the function returns true once.
     pub(crate) fn is_done(&mut self, event: &Event<'_>, orders: &mut Orders<'_>) -> bool {
         match event {
-            Event::Message { xid, message: Message::BarrierReply, .. }
+            Event::Message { xid, message: Message::BarrierReply }
                 if self.barrier == Some(*xid) =>
             {
                 self.barrier = None;
@@ -58,7 +57,16 @@ impl Setup {
     }
 }
 
+/// An entry that forwards flow `index` from the first channel to the second channel.
+pub(crate) fn forwarding(index: u32, kind: MatchKind, orders: &Orders<'_>) -> Rule {
+    Rule {
+        match_: flow_match(index, kind, orders.port(0)),
+        priority: 0x8000,
+        actions: vec![Action::Output(orders.port(1))],
+    }
+}
+
 /// An entry with these actions for all probes.
 pub(crate) fn for_all_probes(actions: Vec<Action>) -> Rule {
-    Rule { match_: probe::own_match(), priority: GUARD, actions }
+    Rule { match_: own_match(), priority: GUARD, actions }
 }

@@ -5,19 +5,18 @@
 //! parts reveal a switch that limits the rate of its replies.
 
 use std::collections::HashMap;
+use std::iter::repeat_n;
 
 use report::Better;
 
 use crate::message::Message;
-use crate::module::{Event, Gauge, Module, Orders, Traffic};
-use crate::modules::experiment::{Common, Experiment, MILLISECOND};
+use crate::module::{Event, Gauge, Module, Orders};
+use crate::modules::experiment::{Common, Experiment, MILLISECOND, error_name, traffic};
 use crate::modules::path::PATH;
-use crate::modules::setup::Setup;
-use crate::modules::update::error_name;
-use crate::probe::{MatchKind, flow_match, headers};
+use crate::modules::setup::{Setup, forwarding};
+use crate::probe::{MatchKind, headers};
 use crate::record::{Case, Measure};
 use crate::request::Request;
-use crate::rule::{Action, Rule};
 
 /// The kind of statistics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +74,7 @@ impl Experiment for Statistics {
         let mut todo = Vec::new();
         for &kind in &self.kinds {
             for &polls in &self.polls {
-                todo.push((kind, polls, self.common.repetitions));
+                todo.extend(repeat_n((kind, polls), self.common.repetitions.max(1) as usize));
             }
         }
         todo.reverse();
@@ -98,8 +97,8 @@ impl Experiment for Statistics {
 
 struct Run {
     plan: Statistics,
-    /// The kind, the polls per second and the repetitions left; the last item is the present one.
-    todo: Vec<(Kind, f64, u32)>,
+    /// The kind and the polls per second of the repetitions to come; the last one is the present one.
+    todo: Vec<(Kind, f64)>,
     setup: Setup,
     start: u64,
     sent: u32,
@@ -135,7 +134,7 @@ const SEGMENTS: Measure = Measure { name: "segments_per_reply", unit: "", better
 
 impl Run {
     fn case(&self) -> Option<Case> {
-        let (kind, polls, _) = self.todo.last()?;
+        let (kind, polls) = self.todo.last()?;
         let case = Case::new().with("kind", kind.name()).with("rules", self.plan.rules);
         Some(case.with("polls_per_s", *polls))
     }
@@ -160,23 +159,14 @@ impl Run {
         orders.read(Gauge::Segments);
         orders.read(Gauge::Cpu);
         let common = &self.plan.common;
-        let count = (common.rate * self.plan.duration as f64 / 1e9).max(1.0) as u32;
-        orders.generate(
-            GENERATOR,
-            Traffic {
-                channel: 0,
-                headers: (0..self.plan.rules).map(headers).collect(),
-                length: common.length,
-                rate: common.rate,
-                count,
-                first: 0,
-            },
-        );
+        let headers = (0..self.plan.rules).map(headers).collect();
+        let traffic = traffic(headers, common.length, common.rate, self.plan.duration);
+        orders.generate(GENERATOR, traffic);
         self.poll(orders);
     }
 
     fn poll(&mut self, orders: &mut Orders<'_>) {
-        let Some(&(kind, polls, _)) = self.todo.last() else { return };
+        let Some(&(kind, polls)) = self.todo.last() else { return };
         let intended = self.start + (f64::from(self.sent) * 1e9 / polls) as u64;
         if intended >= self.start + self.plan.duration {
             let patience = self.plan.common.patience;
@@ -266,12 +256,7 @@ impl Run {
             let text = "nothing reports the switch's CPU time: give --pid or --snmp";
             orders.record.finding("cpu-unknown", text);
         }
-        if let Some((_, _, left)) = self.todo.last_mut() {
-            *left = left.saturating_sub(1);
-            if *left == 0 {
-                self.todo.pop();
-            }
-        }
+        self.todo.pop();
         self.begin(orders);
     }
 }
@@ -283,20 +268,15 @@ impl Module for Run {
         }
         match event {
             Event::Start => {
-                let (input, output) = (orders.port(0), orders.port(1));
-                let rule = |index| Rule {
-                    match_: flow_match(index, MatchKind::Exact, input),
-                    priority: 0x8000,
-                    actions: vec![Action::Output(output)],
-                };
+                let rule = |index| forwarding(index, MatchKind::Exact, orders);
                 let rules = (0..self.plan.rules).map(rule).collect();
                 self.setup.begin(rules, self.plan.common.patience, orders);
             }
-            Event::Message { xid, message, .. } => match message {
+            Event::Message { xid, message } => match message {
                 Message::FlowStatistics { entries, more } => {
                     self.part(at, *xid, *entries, *more, orders);
                 }
-                Message::AggregateStatistics { flows, .. } => {
+                Message::AggregateStatistics { flows } => {
                     self.part(at, *xid, *flows as usize, false, orders);
                 }
                 Message::Error { code } if self.open.contains_key(xid) => {

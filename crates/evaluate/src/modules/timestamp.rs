@@ -10,12 +10,13 @@
 use report::Better;
 
 use crate::message::Message;
-use crate::module::{Event, Module, Orders, Traffic};
-use crate::modules::experiment::{Common, Experiment, GUARD};
-use crate::probe::{self, headers};
+use crate::module::{Event, Module, Orders};
+use crate::modules::experiment::{Common, Experiment, traffic};
+use crate::modules::setup::for_all_probes;
+use crate::probe::headers;
 use crate::record::{Case, Measure};
 use crate::request::Request;
-use crate::rule::{Action, Rule};
+use crate::rule::Action;
 
 /// The parameters of the experiment.
 #[derive(Clone, Debug)]
@@ -36,6 +37,7 @@ impl Experiment for Timestamp {
             plan: self.clone(),
             kernel: Line::default(),
             user: Line::default(),
+            planned: 0,
             left: 0,
             barrier: 0,
             order: 0,
@@ -54,6 +56,8 @@ struct Run {
     plan: Timestamp,
     kernel: Line,
     user: Line,
+    /// The number of probes to send, and the number of these probes that have not arrived.
+    planned: u32,
     left: u32,
     barrier: u32,
     /// The next sequence number without loss and reordering.
@@ -72,20 +76,10 @@ impl Run {
     }
 
     fn generate(&mut self, orders: &mut Orders<'_>) {
-        let common = &self.plan.common;
-        let count = (common.rate * self.plan.duration as f64 / 1e9).max(1.0) as u32;
-        self.left = count;
-        orders.generate(
-            GENERATOR,
-            Traffic {
-                channel: 0,
-                headers: vec![headers(0)],
-                length: common.length,
-                rate: common.rate,
-                count,
-                first: 0,
-            },
-        );
+        let Common { length, rate, .. } = self.plan.common;
+        let traffic = traffic(vec![headers(0)], length, rate, self.plan.duration);
+        (self.planned, self.left) = (traffic.count, traffic.count);
+        orders.generate(GENERATOR, traffic);
     }
 
     fn conclude(&mut self, orders: &mut Orders<'_>) {
@@ -94,7 +88,7 @@ impl Run {
         let record = &mut *orders.record;
         let seconds = (report.elapsed as f64 / 1e9).max(1e-9);
         record.sample(&case, Measure::rate("sent_per_s"), f64::from(report.sent) / seconds);
-        let lost = f64::from(self.left.saturating_sub(self.plan.count() - report.sent));
+        let lost = f64::from(self.left.saturating_sub(self.planned - report.sent));
         record.sample(
             &case,
             Measure::percent("loss_percent"),
@@ -114,27 +108,16 @@ impl Run {
     }
 }
 
-impl Timestamp {
-    fn count(&self) -> u32 {
-        (self.common.rate * self.duration as f64 / 1e9).max(1.0) as u32
-    }
-}
-
 impl Module for Run {
     fn handle(&mut self, at: u64, event: &Event<'_>, orders: &mut Orders<'_>) {
         match event {
             Event::Start if orders.bench().has_switch => {
-                let out = orders.port(1);
-                let rule = Rule {
-                    match_: probe::own_match(),
-                    priority: GUARD,
-                    actions: vec![Action::Output(out)],
-                };
+                let rule = for_all_probes(vec![Action::Output(orders.port(1))]);
                 self.barrier = orders.send_all(&[Request::Add(rule), Request::Barrier], None);
                 orders.after(self.plan.common.patience, 1);
             }
             Event::Start => self.generate(orders),
-            Event::Message { xid, message: Message::BarrierReply, .. } if *xid == self.barrier => {
+            Event::Message { xid, message: Message::BarrierReply } if *xid == self.barrier => {
                 // A data plane may be behind its barrier.
                 orders.after(TAIL, 2);
                 orders.after(u64::MAX, 1);

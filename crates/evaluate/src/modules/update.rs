@@ -19,8 +19,9 @@ use report::Better;
 
 use crate::message::Message;
 use crate::module::{Event, Gauge, Module, Orders, Traffic};
-use crate::modules::experiment::{GUARD, MILLISECOND};
-use crate::probe::{self, MatchKind, flow_match, headers};
+use crate::modules::experiment::{Common, MILLISECOND, error_name};
+use crate::modules::setup::for_all_probes;
+use crate::probe::{MatchKind, flow_match, headers};
 use crate::record::{Case, Measure};
 use crate::request::Request;
 use crate::rule::{Action, Rule};
@@ -89,15 +90,8 @@ pub(crate) struct Plan {
     pub(crate) polls: Vec<f64>,
     /// The number of entries besides the changed entries.
     pub(crate) others: u32,
-    pub(crate) repetitions: u32,
-    /// The probes per second, over all entries.
-    pub(crate) rate: f64,
-    /// The bytes of a probe.
-    pub(crate) length: usize,
-    /// The timeout of a step, ns.
-    pub(crate) patience: u64,
-    /// The channels of ingress and egress.
-    pub(crate) channels: (usize, usize),
+    /// The parameters of all modules; the rate is the rate of the probes of all entries together.
+    pub(crate) common: Common,
 }
 
 /// One combination of parameters.
@@ -168,7 +162,7 @@ impl Update {
                 for &priorities in &plan.priorities {
                     for &polls in &plan.polls {
                         let combination = Combination { rules, matches, priorities, polls };
-                        todo.push((combination, plan.repetitions));
+                        todo.push((combination, plan.common.repetitions));
                     }
                 }
             }
@@ -198,11 +192,7 @@ impl Update {
     }
 
     fn case(&self, of: Combination) -> Case {
-        let matches = match of.matches {
-            MatchKind::Exact => "exact",
-            MatchKind::Wildcard => "wildcard",
-        };
-        let case = Case::new().with("rules", of.rules).with("match", matches);
+        let case = Case::new().with("rules", of.rules).with("match", of.matches.name());
         let case = case.with("priority", of.priorities.name());
         match self.plan.others {
             0 => case,
@@ -212,7 +202,7 @@ impl Update {
 
     /// The time between two probes of the same entry, ns.
     fn rotation(&self, of: Combination) -> u64 {
-        (f64::from(of.rules) * 1e9 / self.plan.rate) as u64
+        (f64::from(of.rules) * 1e9 / self.plan.common.rate) as u64
     }
 
     /// The time without probes after which the traffic counts as stopped.
@@ -221,9 +211,9 @@ impl Update {
     }
 
     fn rule(&self, of: Combination, index: u32, forwards: bool, orders: &Orders<'_>) -> Rule {
-        let out = orders.port(self.plan.channels.1);
+        let out = orders.port(1);
         Rule {
-            match_: flow_match(index, of.matches, orders.port(self.plan.channels.0)),
+            match_: flow_match(index, of.matches, orders.port(0)),
             priority: of.priorities.of(index, of.rules + self.plan.others),
             actions: if forwards { vec![Action::Output(out)] } else { Vec::new() },
         }
@@ -242,7 +232,7 @@ impl Update {
         };
         // The guard drops probes without an entry. Otherwise such probes would flood the controller, as a table miss
         // does in 1.0.
-        let guard = Rule { match_: probe::own_match(), priority: GUARD, actions: Vec::new() };
+        let guard = for_all_probes(Vec::new());
         let mut requests = vec![Request::DeleteOwn, Request::Add(guard)];
         let there: u32 = if self.plan.kind == Kind::Insert { 0 } else { of.rules };
         let forwards = self.plan.kind == Kind::Delete;
@@ -256,7 +246,7 @@ impl Update {
         self.seen = vec![Seen::default(); of.rules as usize];
         self.unseen = self.seen.len();
         (self.sent_at, self.barrier_at, self.is_late, self.last_pass) = (None, None, false, 0);
-        orders.after(self.plan.patience, PATIENCE);
+        orders.after(self.plan.common.patience, PATIENCE);
     }
 
     fn settle(&mut self, orders: &mut Orders<'_>) {
@@ -264,19 +254,12 @@ impl Update {
         self.phase = Phase::Settle;
         self.generator_start = orders.now();
         self.last_pass = orders.now();
-        let seconds = 3.0 * self.plan.patience as f64 / 1e9;
-        orders.generate(
-            GENERATOR,
-            Traffic {
-                channel: self.plan.channels.0,
-                headers: (0..of.rules).map(headers).collect(),
-                length: self.plan.length,
-                rate: self.plan.rate,
-                count: (self.plan.rate * seconds).min(f64::from(u32::MAX)) as u32,
-                first: 0,
-            },
-        );
-        orders.after(self.plan.patience, PATIENCE);
+        let Common { rate, length, patience, .. } = self.plan.common;
+        let headers = (0..of.rules).map(headers).collect();
+        let count = (rate * (3.0 * patience as f64 / 1e9)) as u32;
+        let traffic = Traffic { channel: 0, headers, length, rate, count, first: 0 };
+        orders.generate(GENERATOR, traffic);
+        orders.after(patience, PATIENCE);
         orders.after(self.quiet(of), LOOK);
         if of.polls > 0.0 {
             orders.read(Gauge::Cpu);
@@ -302,7 +285,7 @@ impl Update {
         self.update_at = orders.now();
         self.last_pass = orders.now();
         self.barrier = orders.send_all(&requests, Some(SENT));
-        orders.after(self.plan.patience, PATIENCE);
+        orders.after(self.plan.common.patience, PATIENCE);
         if self.plan.kind == Kind::Delete {
             orders.after(self.quiet(of), LOOK);
         }
@@ -339,11 +322,8 @@ impl Update {
     }
 
     fn out_of_patience(&mut self, orders: &mut Orders<'_>) {
-        let seconds = self.plan.patience as f64 / 1e9;
+        let seconds = self.plan.common.patience as f64 / 1e9;
         match self.phase {
-            Phase::Prepare { .. } => orders.give_up(format!(
-                "the switch has not answered a BARRIER_REQUEST within {seconds} s"
-            )),
             Phase::Settle if self.plan.kind == Kind::Delete => orders.give_up(format!(
                 "{} of {} entries that were added, and acknowledged by a barrier, do not forward after {seconds} s: no room for them, or probes do not reach the switch's port",
                 self.unseen,
@@ -352,13 +332,13 @@ impl Update {
             Phase::Settle => orders.give_up(
                 "probes pass although no entry of the experiment forwards them: other entries do; evaluate a switch without them".to_owned(),
             ),
-            Phase::Watch if self.barrier_at.is_none() => orders.give_up(format!(
-                "the switch has not answered a BARRIER_REQUEST within {seconds} s"
-            )),
-            Phase::Watch => {
+            Phase::Watch if self.barrier_at.is_some() => {
                 self.is_late = true;
                 self.stop(orders);
             }
+            Phase::Prepare { .. } | Phase::Watch => orders.give_up(format!(
+                "the switch has not answered a BARRIER_REQUEST within {seconds} s"
+            )),
             Phase::Conclude => {}
         }
     }
@@ -416,7 +396,7 @@ impl Update {
         if missing > 0 {
             let what =
                 if self.plan.kind == Kind::Delete { "still forward" } else { "do not forward" };
-            record.finding("rules-not-real", format!("{missing} of {} entries {what} {} s after the change, in the data plane: the switch acknowledged what it did not do, or probes were lost", self.seen.len(), self.plan.patience / 1_000_000_000));
+            record.finding("rules-not-real", format!("{missing} of {} entries {what} {} s after the change, in the data plane: the switch acknowledged what it did not do, or probes were lost", self.seen.len(), self.plan.common.patience / 1_000_000_000));
         }
         if missing < self.seen.len() {
             if let Some(Some((_, _, arrived))) = edges.last() {
@@ -458,7 +438,7 @@ impl Update {
         orders.after((1e9 / of.polls) as u64, POLL);
     }
 
-    fn hear(&mut self, at: u64, xid: u32, message: Message<'_>, orders: &mut Orders<'_>) {
+    fn hear(&mut self, at: u64, xid: u32, message: &Message<'_>, orders: &mut Orders<'_>) {
         match (message, self.phase) {
             (Message::BarrierReply, Phase::Prepare { barrier }) if xid == barrier => {
                 self.settle(orders);
@@ -474,7 +454,7 @@ impl Update {
                 }
             }
             (Message::Error { code }, _) if self.polls.remove(&xid).is_none() => {
-                let name = error_name(code, orders);
+                let name = error_name(*code, orders);
                 orders.give_up(format!("the switch refused a message: {name}"));
             }
             _ => {}
@@ -533,22 +513,13 @@ fn verdict(orders: &mut Orders<'_>, case: &Case, rules: u32) {
     }
 }
 
-/// The specification's name of an error.
-pub(crate) fn error_name(code: (u16, u16), orders: &Orders<'_>) -> String {
-    let code = openflow::ErrorCode { type_: code.0, code: code.1 };
-    match code.name(orders.bench().version) {
-        Some(name) => name.to_owned(),
-        None => format!("type {}, code {}", code.type_, code.code),
-    }
-}
-
 impl Module for Update {
     fn handle(&mut self, at: u64, event: &Event<'_>, orders: &mut Orders<'_>) {
         match event {
             Event::Start => self.prepare(orders),
             Event::Sent { mark: SENT } => self.sent_at = Some(at),
-            Event::Message { xid, message, .. } => self.hear(at, *xid, *message, orders),
-            Event::Probe { channel, probe, .. } if *channel == self.plan.channels.1 => {
+            Event::Message { xid, message } => self.hear(at, *xid, message, orders),
+            Event::Probe { channel: 1, probe, .. } => {
                 self.pass(probe.sequence, probe.sent.0, at, orders);
             }
             Event::Timer { timer: PATIENCE } => self.out_of_patience(orders),

@@ -26,8 +26,8 @@ use report::{Better, Scalar};
 use rhai::{Dynamic, Engine, EvalAltResult, INT, Map};
 
 use crate::module::{Gauge, Orders, Traffic};
-use crate::modules::GUARD;
-use crate::probe::{MAX_FLOWS, MatchKind, flow_match, headers, own_match};
+use crate::modules::for_all_probes;
+use crate::probe::{MAX_FLOWS, MatchKind, flow_match, headers};
 use crate::record::Case;
 use crate::request::Request;
 use crate::rule::{Action, Rule};
@@ -42,24 +42,14 @@ pub(crate) struct Desk {
     /// The requests that are not sent yet.
     requests: Vec<Request>,
     todo: Vec<Todo>,
+    /// Whether the script ended the repetition.
+    is_over: bool,
     tag: u64,
     day_ahead: u64,
 }
 
-enum Todo {
-    Send(Vec<Request>, Option<u32>),
-    Generate(u32, Traffic),
-    Stop(u32),
-    After(u64, u32),
-    Read(Gauge),
-    Ask(Oid),
-    SetLink(usize, bool),
-    Sample(Case, String, String, f64),
-    Delay(Case, String, u64),
-    Finding(String, String),
-    End,
-    GiveUp(String),
-}
+/// Passes on one order, in the sequence of the script.
+type Todo = Box<dyn FnOnce(&mut Orders<'_>)>;
 
 /// The most orders in one event.
 const MAX_ORDERS: usize = 1_000_000;
@@ -81,37 +71,18 @@ impl Desk {
 
     /// Passes the orders on. Returns whether the repetition is over.
     pub(crate) fn close(&mut self, orders: &mut Orders<'_>) -> bool {
-        let rest = std::mem::take(&mut self.requests);
-        if !rest.is_empty() {
-            self.todo.push(Todo::Send(rest, None));
+        self.todo.drain(..).for_each(|todo| todo(orders));
+        if !self.requests.is_empty() {
+            orders.send_all(&std::mem::take(&mut self.requests), None);
         }
-        let mut is_over = false;
-        for todo in self.todo.drain(..) {
-            match todo {
-                Todo::Send(requests, mark) => drop(orders.send_all(&requests, mark)),
-                Todo::Generate(generator, traffic) => orders.generate(generator, traffic),
-                Todo::Stop(generator) => orders.stop(generator),
-                Todo::After(ns, timer) => orders.after(ns, timer),
-                Todo::Read(gauge) => orders.read(gauge),
-                Todo::Ask(oid) => orders.ask(oid),
-                Todo::SetLink(channel, up) => orders.set_link(channel, up),
-                Todo::Sample(case, name, unit, value) => {
-                    orders.record.sample_named(&case, &name, &unit, Better::Neither, value);
-                }
-                Todo::Delay(case, name, ns) => orders.record.delay(&case, &name, ns),
-                Todo::Finding(code, text) => orders.record.finding(&code, text),
-                Todo::End => is_over = true,
-                Todo::GiveUp(why) => orders.give_up(why),
-            }
-        }
-        is_over
+        self.is_over
     }
 
-    fn push(&mut self, todo: Todo) -> Outcome<()> {
+    fn push(&mut self, todo: impl FnOnce(&mut Orders<'_>) + 'static) -> Outcome<()> {
         if self.todo.len() >= MAX_ORDERS {
             return Err(format!("more than {MAX_ORDERS} orders in one event").into());
         }
-        self.todo.push(todo);
+        self.todo.push(Box::new(todo));
         Ok(())
     }
 
@@ -166,8 +137,10 @@ pub(crate) fn register(engine: &mut Engine, desk: &Rc<RefCell<Desk>>) {
         let rule = desk.rule(flow, priority, out)?;
         desk.request(Request::Delete(rule))
     });
-    command!("guard", |desk| -> INT { desk.request(for_all(Vec::new())) });
-    command!("to_controller", |desk| -> INT { desk.request(for_all(vec![Action::Controller])) });
+    command!("guard", |desk| -> INT { desk.request(Request::Add(for_all_probes(Vec::new()))) });
+    command!("to_controller", |desk| -> INT {
+        desk.request(Request::Add(for_all_probes(vec![Action::Controller])))
+    });
     command!("delete_own", |desk| -> INT { desk.request(Request::DeleteOwn) });
     command!("barrier", |desk| -> INT { desk.request(Request::Barrier) });
     command!("echo", |desk| -> INT { desk.request(Request::Echo(Vec::new())) });
@@ -186,7 +159,9 @@ pub(crate) fn register(engine: &mut Engine, desk: &Rc<RefCell<Desk>>) {
     command!("send", |desk, mark: INT| -> () {
         let mark = within(mark, "mark", 0, u32::MAX.into())? as u32;
         let requests = std::mem::take(&mut desk.requests);
-        desk.push(Todo::Send(requests, Some(mark)))
+        desk.push(move |orders| {
+            orders.send_all(&requests, Some(mark));
+        })
     });
     command!("generate", |desk,
                           generator: INT,
@@ -206,42 +181,55 @@ pub(crate) fn register(engine: &mut Engine, desk: &Rc<RefCell<Desk>>) {
             count: within(count, "count", 1, u32::MAX.into())? as u32,
             first: 0,
         };
-        desk.push(Todo::Generate(within(generator, "generator", 0, 0xffff)? as u32, traffic))
+        let generator = within(generator, "generator", 0, 0xffff)? as u32;
+        desk.push(move |orders| orders.generate(generator, traffic))
     });
     command!("stop", |desk, generator: INT| -> () {
-        desk.push(Todo::Stop(within(generator, "generator", 0, 0xffff)? as u32))
+        let generator = within(generator, "generator", 0, 0xffff)? as u32;
+        desk.push(move |orders| orders.stop(generator))
     });
     command!("after", |desk, ns: INT, timer: INT| -> () {
         let ns = within(ns, "ns", 0, INT::MAX)? as u64;
-        desk.push(Todo::After(ns, within(timer, "timer", 0, u32::MAX.into())? as u32))
+        let timer = within(timer, "timer", 0, u32::MAX.into())? as u32;
+        desk.push(move |orders| orders.after(ns, timer))
     });
-    command!("read_cpu", |desk| -> () { desk.push(Todo::Read(Gauge::Cpu)) });
-    command!("get_snmp", |desk, oid: &str| -> () { desk.push(Todo::Ask(oid.parse()?)) });
+    command!("read_cpu", |desk| -> () { desk.push(|orders| orders.read(Gauge::Cpu)) });
+    command!("get_snmp", |desk, oid: &str| -> () {
+        let oid: Oid = oid.parse()?;
+        desk.push(move |orders| orders.ask(oid))
+    });
     command!("set_link", |desk, channel: INT, up: bool| -> () {
         desk.port(channel)?;
-        desk.push(Todo::SetLink(channel as usize, up))
+        desk.push(move |orders| orders.set_link(channel as usize, up))
     });
     command!("record", |desk, in_case: Map, metric: &str, unit: &str, value: Dynamic| -> () {
-        let value = number(&value)?;
-        desk.push(Todo::Sample(case(&in_case), metric.to_owned(), unit.to_owned(), value))
+        let (case, value) = (case(&in_case), number(&value)?);
+        let (metric, unit) = (metric.to_owned(), unit.to_owned());
+        desk.push(move |orders| {
+            orders.record.sample_named(&case, &metric, &unit, Better::Neither, value);
+        })
     });
     command!("delay", |desk, in_case: Map, name: &str, ns: INT| -> () {
         let ns = within(ns, "ns", 0, INT::MAX)? as u64;
-        desk.push(Todo::Delay(case(&in_case), name.to_owned(), ns))
+        let (case, name) = (case(&in_case), name.to_owned());
+        desk.push(move |orders| orders.record.delay(&case, &name, ns))
     });
     command!("finding", |desk, code: &str, text: &str| -> () {
-        desk.push(Todo::Finding(code.to_owned(), text.to_owned()))
+        let (code, text) = (code.to_owned(), text.to_owned());
+        desk.push(move |orders| orders.record.finding(&code, text))
     });
-    command!("end", |desk| -> () { desk.push(Todo::End) });
-    command!("give_up", |desk, text: &str| -> () { desk.push(Todo::GiveUp(text.to_owned())) });
+    command!("end", |desk| -> () {
+        desk.is_over = true;
+        Ok(())
+    });
+    command!("give_up", |desk, text: &str| -> () {
+        let text = text.to_owned();
+        desk.push(move |orders| orders.give_up(text))
+    });
 }
 
 /// The bytes of a probe in a PACKET_OUT.
 const LENGTH: usize = 100;
-
-fn for_all(actions: Vec<Action>) -> Request {
-    Request::Add(Rule { match_: own_match(), priority: GUARD, actions })
-}
 
 fn within(value: INT, name: &str, least: INT, most: INT) -> Outcome<INT> {
     if (least..=most).contains(&value) {

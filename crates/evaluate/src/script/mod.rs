@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use rhai::packages::{Package, StandardPackage};
-use rhai::{AST, CallFnOptions, Dynamic, Engine, EvalAltResult, Map, Scope};
+use rhai::{AST, CallFnOptions, Dynamic, Engine, Map, Scope};
 use serde::Deserialize;
 
 use crate::error::{Error, Result};
@@ -139,11 +139,6 @@ impl Script {
         *value = read.unwrap_or_else(|| toml::Value::String(text.to_owned()));
         Ok(())
     }
-
-    /// The name of the experiment.
-    pub fn title(&self) -> &str {
-        &self.file.name
-    }
 }
 
 impl Experiment for Script {
@@ -214,7 +209,7 @@ impl Running {
         let ended = self.desk.borrow_mut().close(orders);
         if let Err(error) = result {
             self.is_over = true;
-            orders.give_up(self.explain(name, &error));
+            orders.give_up(format!("{} in {name}(): {error}", self.script.path.display()));
         } else if ended {
             self.left = self.left.saturating_sub(1);
             self.is_over = self.left == 0;
@@ -224,10 +219,6 @@ impl Running {
             orders.send(&Request::DeleteOwn);
             self.begin(orders);
         }
-    }
-
-    fn explain(&self, name: &str, error: &EvalAltResult) -> String {
-        format!("{} in {name}(): {error}", self.script.path.display())
     }
 }
 
@@ -272,12 +263,12 @@ impl Module for Running {
                 let (sequence, sent) = (small(probe.sequence), int(probe.sent.0));
                 ("probe", vec![at_, int(*channel as u64), sequence, sent, int(*seen)])
             }
-            Event::Message { xid, message, .. } => {
+            Event::Message { xid, message } => {
                 let xid = small(*xid);
                 match *message {
                     Message::BarrierReply => ("barrier_reply", vec![at_, xid]),
                     Message::EchoReply => ("echo_reply", vec![at_, xid]),
-                    Message::PacketIn { data, .. } => {
+                    Message::PacketIn { data } => {
                         let probe = orders.bench().probe(data, at);
                         let sequence = probe.map_or(-1, |probe| probe.sequence.into());
                         let sent = probe.map_or(Dynamic::from_int(-1), |probe| int(probe.sent.0));
@@ -293,7 +284,7 @@ impl Module for Running {
                     Message::FlowStatistics { entries, more } => {
                         ("statistics", vec![at_, xid, int(entries as u64), more.into()])
                     }
-                    Message::AggregateStatistics { flows, .. } => {
+                    Message::AggregateStatistics { flows } => {
                         ("statistics", vec![at_, xid, small(flows), false.into()])
                     }
                     Message::Error { code: (type_, code) } => {

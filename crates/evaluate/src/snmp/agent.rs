@@ -4,6 +4,8 @@ use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 
+use snmp2::v3::{AuthProtocol, Cipher};
+
 use super::object::Oid;
 use crate::error::Error;
 
@@ -24,25 +26,7 @@ pub struct Agent {
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum Access {
     Community(String),
-    User { name: String, auth: Option<(Digest, String)>, cipher: Option<(Cipher, String)> },
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Digest {
-    Md5,
-    Sha1,
-    Sha224,
-    Sha256,
-    Sha384,
-    Sha512,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cipher {
-    Des,
-    Aes128,
-    Aes192,
-    Aes256,
+    User { name: String, auth: Option<(AuthProtocol, String)>, cipher: Option<(Cipher, String)> },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,13 +37,13 @@ pub(crate) enum Cpu {
     Percent(Oid),
 }
 
-const DIGESTS: [(&str, Digest); 6] = [
-    ("md5", Digest::Md5),
-    ("sha", Digest::Sha1),
-    ("sha224", Digest::Sha224),
-    ("sha256", Digest::Sha256),
-    ("sha384", Digest::Sha384),
-    ("sha512", Digest::Sha512),
+const DIGESTS: [(&str, AuthProtocol); 6] = [
+    ("md5", AuthProtocol::Md5),
+    ("sha", AuthProtocol::Sha1),
+    ("sha224", AuthProtocol::Sha224),
+    ("sha256", AuthProtocol::Sha256),
+    ("sha384", AuthProtocol::Sha384),
+    ("sha512", AuthProtocol::Sha512),
 ];
 
 const CIPHERS: [(&str, Cipher); 4] = [

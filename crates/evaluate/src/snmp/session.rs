@@ -3,10 +3,10 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use snmp2::v3::{Auth, AuthProtocol, KeyExtension, Security};
-use snmp2::{SyncSession, v3};
+use snmp2::SyncSession;
+use snmp2::v3::{Auth, AuthProtocol, Cipher, KeyExtension, Security};
 
-use super::agent::{Access, Agent, Cipher, Digest};
+use super::agent::{Access, Agent};
 use super::object::{Oid, Value};
 
 /// The timeout for a reply, and the number of attempts.
@@ -134,29 +134,15 @@ impl Session {
 
 fn security(
     name: &str,
-    auth: Option<&(Digest, String)>,
+    auth: Option<&(AuthProtocol, String)>,
     cipher: Option<&(Cipher, String)>,
 ) -> Security {
     let Some((digest, password)) = auth else {
         return Security::new(name.as_bytes(), b"").with_auth(Auth::NoAuthNoPriv);
     };
-    let digest = match digest {
-        Digest::Md5 => AuthProtocol::Md5,
-        Digest::Sha1 => AuthProtocol::Sha1,
-        Digest::Sha224 => AuthProtocol::Sha224,
-        Digest::Sha256 => AuthProtocol::Sha256,
-        Digest::Sha384 => AuthProtocol::Sha384,
-        Digest::Sha512 => AuthProtocol::Sha512,
-    };
-    let security = Security::new(name.as_bytes(), password.as_bytes()).with_auth_protocol(digest);
+    let security = Security::new(name.as_bytes(), password.as_bytes()).with_auth_protocol(*digest);
     let Some((cipher, password)) = cipher else { return security.with_auth(Auth::AuthNoPriv) };
-    let cipher = match cipher {
-        Cipher::Des => v3::Cipher::Des,
-        Cipher::Aes128 => v3::Cipher::Aes128,
-        Cipher::Aes192 => v3::Cipher::Aes192,
-        Cipher::Aes256 => v3::Cipher::Aes256,
-    };
-    let privacy_password = password.as_bytes().to_vec();
+    let (cipher, privacy_password) = (*cipher, password.as_bytes().to_vec());
     // There are two methods to extend the key of a short digest; this is the method of Net-SNMP.
     security
         .with_auth(Auth::AuthPriv { cipher, privacy_password })

@@ -69,19 +69,15 @@ impl ControlLink {
         trace: Option<Trace>,
     ) -> Result<(ControlLink, Greeting)> {
         let control = Error::Control;
-        let mut client = match address {
-            SwitchAddress::Dial(address) => {
-                Client::connect(&address, tls, patience).map_err(control)?
-            }
+        let accept = |mut listener: Listener| Client::accept(&mut listener, patience);
+        let client = match address {
+            SwitchAddress::Dial(address) => Client::connect(&address, tls, patience),
             SwitchAddress::Listen(address) => {
-                let options = Options::default();
-                let mut listener = Listener::bind(&address, tls, options).map_err(control)?;
-                Client::accept(&mut listener, patience).map_err(control)?
+                Listener::bind(&address, tls, Options::default()).and_then(accept)
             }
-            SwitchAddress::Listening(mut listener) => {
-                Client::accept(&mut listener, patience).map_err(control)?
-            }
+            SwitchAddress::Listening(listener) => accept(listener),
         };
+        let mut client = client.map_err(control)?;
         let greeting = greet(&mut client, versions)?;
         let mut connection = client.into_connection().map_err(control)?;
         let mut event_loop = EventLoop::new().map_err(control)?;

@@ -16,8 +16,7 @@ use packet::{
 use super::clock::Clock;
 use super::interface::{Arrival, Happening};
 use crate::error::{Error, Result};
-use crate::module::{Gauge, Generated, Traffic};
-use crate::snmp::{Oid, Value};
+use crate::module::{Generated, Traffic};
 
 /// An interface that leads to a port of the switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,33 +39,13 @@ pub(crate) struct Outlet {
 
 impl Outlet {
     /// Puts an arrival into the queue. Returns whether the receiver still exists.
-    fn put(&self, what: Result<Arrival>) -> bool {
+    pub(crate) fn put(&self, what: Result<Arrival>) -> bool {
         // If the wake-up fails, the receiver checks the queue by itself soon.
         let is_heard = self.sender.send(what).is_ok();
         if let Some(waker) = &self.waker {
             let _ = waker.wake();
         }
         is_heard
-    }
-}
-
-/// The queue in which the SNMP thread puts replies. Each function returns `false` when the receiver no longer exists.
-pub(crate) struct Answers {
-    pub(crate) outlet: Outlet,
-    pub(crate) clock: Clock,
-}
-
-impl Answers {
-    pub(crate) fn reading(&self, gauge: Gauge, value: Option<f64>, remark: Option<String>) -> bool {
-        self.put(Happening::Reading { gauge, value, remark })
-    }
-
-    pub(crate) fn object(&self, oid: Oid, value: Option<Value>, remark: Option<String>) -> bool {
-        self.put(Happening::Object { oid, value, remark })
-    }
-
-    fn put(&self, what: Happening) -> bool {
-        self.outlet.put(Ok(Arrival { at: self.clock.now(), what }))
     }
 }
 

@@ -6,8 +6,7 @@
 //!   generator ──probe──▶ tables, actions ──forwarding, rewriting, queue──▶ Probes
 //! ```
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use emulate::{Config, ServiceTime, SlowSwitch, Switch, Transmit};
 use openflow::{Hello, Version, VersionSet};
@@ -71,8 +70,7 @@ pub struct Emulated {
     hardware: Hardware,
     now: u64,
     /// The future steps: by time, then in the order of their causes.
-    ahead: BinaryHeap<Reverse<(u64, u64)>>,
-    steps: HashMap<u64, Step>,
+    ahead: BTreeMap<(u64, u64), Step>,
     causes: u64,
     generators: BTreeMap<u32, Generator>,
     /// The times until which the path of PACKET_INs and each slow queue are busy.
@@ -143,8 +141,7 @@ impl Emulated {
             switch: SlowSwitch::new(switch, service),
             hardware,
             now: 0,
-            ahead: BinaryHeap::new(),
-            steps: HashMap::new(),
+            ahead: BTreeMap::new(),
             causes: 0,
             generators: BTreeMap::new(),
             packet_ins_free: 0.0,
@@ -160,8 +157,7 @@ impl Emulated {
 
     fn plan(&mut self, at: u64, step: Step) {
         self.causes += 1;
-        self.ahead.push(Reverse((at, self.causes)));
-        self.steps.insert(self.causes, step);
+        self.ahead.insert((at, self.causes), step);
     }
 
     /// Lets the switch work until the present time, and plans the arrival of its messages.
@@ -339,7 +335,7 @@ impl Testbed for Emulated {
 
     fn next(&mut self, until: u64) -> Result<Option<Arrival>> {
         loop {
-            let planned = self.ahead.peek().map(|Reverse((at, _))| *at);
+            let planned = self.ahead.keys().next().map(|(at, _)| *at);
             let generator =
                 self.generators.iter().map(|(id, generator)| (generator.next(), *id)).min();
             let deadline = self.switch.next_deadline();
@@ -354,9 +350,8 @@ impl Testbed for Emulated {
             self.now = self.now.max(at);
             // Planned steps come before the steps that the same moment causes.
             if planned == Some(at) {
-                let Some(Reverse((_, cause))) = self.ahead.pop() else { continue };
-                let step = self.steps.remove(&cause);
-                if let Some(arrival) = step.and_then(|step| self.take(step)) {
+                let step = self.ahead.pop_first();
+                if let Some(arrival) = step.and_then(|(_, step)| self.take(step)) {
                     return Ok(Some(arrival));
                 }
             } else if deadline == Some(at) {

@@ -18,8 +18,9 @@ use crate::snmp::Oid;
 pub struct Looped {
     bench: Bench,
     clock: Clock,
-    // The inbox is dropped before the threads are joined, so no thread waits for room in the inbox.
-    inbox: Option<Receiver<Result<Arrival>>>,
+    // The inbox is above `data`: Rust drops the inbox first. So no thread waits for room in the inbox when `data` waits
+    // for the end of its threads.
+    inbox: Receiver<Result<Arrival>>,
     data: DataPlane,
     pending: VecDeque<Arrival>,
 }
@@ -46,13 +47,7 @@ impl Looped {
             tag,
             day_ahead: clock.day_ahead(),
         };
-        Ok(Looped { bench, clock, inbox: Some(inbox), data, pending: VecDeque::new() })
-    }
-}
-
-impl Drop for Looped {
-    fn drop(&mut self) {
-        self.inbox = None;
+        Ok(Looped { bench, clock, inbox, data, pending: VecDeque::new() })
     }
 }
 
@@ -101,10 +96,12 @@ impl Testbed for Looped {
             return Ok(Some(arrival));
         }
         let left = Duration::from_nanos(until.saturating_sub(self.clock.now()));
-        match self.inbox.as_ref().map(|inbox| inbox.recv_timeout(left)) {
-            Some(Ok(arrival)) => arrival.map(Some),
-            Some(Err(RecvTimeoutError::Timeout)) => Ok(None),
-            _ => Err(Error::Thread("the data channels' threads ended".to_owned())),
+        match self.inbox.recv_timeout(left) {
+            Ok(arrival) => arrival.map(Some),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => {
+                Err(Error::Thread("the data channels' threads ended".to_owned()))
+            }
         }
     }
 

@@ -6,11 +6,14 @@
 //!
 //! Every request gets one reply, also when the agent is silent or there are too many requests.
 
+use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::data::Answers;
+use super::clock::Clock;
+use super::data::Outlet;
+use super::interface::{Arrival, Happening};
 use crate::error::{Error, Result};
 use crate::gauge::process_cpu;
 use crate::module::{Counter, Gauge};
@@ -22,6 +25,9 @@ pub(super) enum Question {
     Gauge(Gauge),
     Object(Oid),
 }
+
+/// A value, or the reason for its absence.
+type Answer<T> = std::result::Result<T, String>;
 
 /// The handle of the thread.
 pub(super) struct Poller {
@@ -58,34 +64,37 @@ fn column(counter: Counter) -> Oid {
 
 impl Poller {
     /// Starts the thread. `process` is the switch's own process, if the process is on the agent's machine.
-    pub(super) fn start(agent: Agent, process: Option<u32>, answers: Answers) -> Result<Poller> {
+    pub(super) fn start(
+        agent: Agent,
+        process: Option<u32>,
+        clock: Clock,
+        outlet: Outlet,
+    ) -> Result<Poller> {
         let (questions, inbox) = sync_channel(QUEUE);
-        let agent_has_no_cpu = agent.cpu.is_none();
         let worker = Worker {
             name: agent.to_string(),
             interfaces: agent.interfaces.iter().map(|name| (name.clone(), None)).collect(),
             cpu: agent.cpu.clone(),
-            session: Session::new(agent),
-            process,
             // The CPU time of a local process has a unit of nanoseconds; an agent refreshes its values every 5 or 30
             // seconds.
-            fallen_back: (process.is_some() && agent_has_no_cpu).then_some(true),
+            fallen_back: (process.is_some() && agent.cpu.is_none()).then_some(true),
+            session: Session::new(agent),
+            process,
             used: (Instant::now(), 0.0),
             silent: None,
         };
-        let thread =
-            Builder::new().name("snmp".to_owned()).spawn(move || worker.work(&inbox, &answers));
+        let work = move || worker.work(&inbox, clock, &outlet);
+        let thread = Builder::new().name("snmp".to_owned()).spawn(work);
         let thread = thread.map_err(|error| Error::Thread(format!("no thread: {error}")))?;
         Ok(Poller { questions: Some(questions), thread: Some(thread) })
     }
 
-    /// Sends a request to the thread; the reply arrives later. If that is impossible, the result has the request and
-    /// the reason.
-    pub(super) fn ask(&self, question: Question) -> std::result::Result<(), (Question, String)> {
+    /// Sends a request to the thread; the reply arrives later. If that is impossible, the result is the reason.
+    pub(super) fn ask(&self, question: Question) -> Answer<()> {
         let Some(questions) = &self.questions else { return Ok(()) };
         questions.try_send(question).map_err(|error| match error {
-            TrySendError::Full(it) => (it, format!("{QUEUE} questions to the SNMP agent wait")),
-            TrySendError::Disconnected(it) => (it, "the thread for SNMP ended".to_owned()),
+            TrySendError::Full(_) => format!("{QUEUE} questions to the SNMP agent wait"),
+            TrySendError::Disconnected(_) => "the thread for SNMP ended".to_owned(),
         })
     }
 }
@@ -110,43 +119,35 @@ struct Worker {
     /// For a switch that gives only percent: the time of the last addition, and the sum of the CPU time, ns.
     used: (Instant, f64),
     /// The interfaces, each with its number once the number is known.
-    interfaces: Vec<(String, Option<u64>)>,
+    interfaces: HashMap<String, Option<u64>>,
     silent: Option<(Instant, String)>,
 }
 
 impl Worker {
-    fn work(mut self, inbox: &Receiver<Question>, answers: &Answers) {
+    fn work(mut self, inbox: &Receiver<Question>, clock: Clock, outlet: &Outlet) {
         while let Ok(question) = inbox.recv() {
-            let is_heard = match question {
+            let what = match question {
                 Question::Gauge(gauge) => {
                     let (value, remark) = self.gauge(&gauge);
-                    answers.reading(gauge, value, remark)
+                    Happening::Reading { gauge, value, remark }
                 }
                 Question::Object(oid) => {
-                    let value = self.get(std::slice::from_ref(&oid));
-                    let (value, remark) = match value {
-                        Ok(mut values) => (values.pop().flatten(), None),
-                        Err(remark) => (None, Some(remark)),
-                    };
-                    answers.object(oid, value, remark)
+                    let (value, remark) = with_remark(self.get_one(&oid));
+                    Happening::Object { oid, value, remark }
                 }
             };
-            if !is_heard {
+            if !outlet.put(Ok(Arrival { at: clock.now(), what })) {
                 return;
             }
         }
     }
 
     fn gauge(&mut self, gauge: &Gauge) -> (Option<f64>, Option<String>) {
-        let value = match gauge {
-            Gauge::Cpu => return self.cpu(),
+        match gauge {
+            Gauge::Cpu => self.cpu(),
             // The agent has no information about the control channel.
-            Gauge::Segments => return (None, None),
-            Gauge::Interface { name, counter } => self.interface(name, *counter),
-        };
-        match value {
-            Ok(value) => (value, None),
-            Err(remark) => (None, Some(remark)),
+            Gauge::Segments => (None, None),
+            Gauge::Interface { name, counter } => with_remark(self.interface(name, *counter)),
         }
     }
 
@@ -175,7 +176,7 @@ impl Worker {
         }
     }
 
-    fn cpu_of_agent(&mut self) -> std::result::Result<Option<f64>, String> {
+    fn cpu_of_agent(&mut self) -> Answer<Option<f64>> {
         const HUNDREDTH: f64 = 1e7;
         match self.cpu.clone() {
             Some(Cpu::Percent(oid)) => {
@@ -187,7 +188,7 @@ impl Worker {
             }
             Some(Cpu::Counter(oid)) => Ok(self.number(&oid)?.map(|it| it * HUNDREDTH)),
             None => {
-                let values = self.get(&CPU_OF_SYSTEM.map(Oid::of))?;
+                let values = self.spoken(|session| session.get(&CPU_OF_SYSTEM.map(Oid::of)))?;
                 let sum: f64 = values.iter().flatten().filter_map(Value::number).sum();
                 // A sum of zero means that the agent has not read the CPU times yet.
                 Ok((sum > 0.0).then_some(sum * HUNDREDTH))
@@ -195,28 +196,17 @@ impl Worker {
         }
     }
 
-    fn interface(
-        &mut self,
-        name: &str,
-        counter: Counter,
-    ) -> std::result::Result<Option<f64>, String> {
-        let Some(at) = self.interfaces.iter().position(|(known, _)| known == name) else {
-            return Ok(None);
+    fn interface(&mut self, name: &str, counter: Counter) -> Answer<Option<f64>> {
+        let number = match self.interfaces.get(name).copied() {
+            None => return Ok(None),
+            Some(Some(number)) => number,
+            Some(None) => self.find_interface(name)?,
         };
-        let number = match self.interfaces.get(at).and_then(|(_, number)| *number) {
-            Some(number) => number,
-            None => {
-                let number = self.find_interface(name)?;
-                if let Some((_, known)) = self.interfaces.get_mut(at) {
-                    *known = Some(number);
-                }
-                number
-            }
-        };
+        self.interfaces.insert(name.to_owned(), Some(number));
         self.number(&column(counter).child(number))
     }
 
-    fn find_interface(&mut self, name: &str) -> std::result::Result<u64, String> {
+    fn find_interface(&mut self, name: &str) -> Answer<u64> {
         if let Ok(number) = name.parse() {
             return Ok(number);
         }
@@ -237,20 +227,17 @@ impl Worker {
         Err(format!("the SNMP agent at {agent} knows no interface {name}; it has {known}"))
     }
 
-    fn number(&mut self, oid: &Oid) -> std::result::Result<Option<f64>, String> {
-        let values = self.get(std::slice::from_ref(oid))?;
-        Ok(values.into_iter().next().flatten().and_then(|value| value.number()))
+    fn number(&mut self, oid: &Oid) -> Answer<Option<f64>> {
+        Ok(self.get_one(oid)?.and_then(|value| value.number()))
     }
 
-    fn get(&mut self, oids: &[Oid]) -> std::result::Result<Vec<Option<Value>>, String> {
-        self.spoken(|session| session.get(oids))
+    fn get_one(&mut self, oid: &Oid) -> Answer<Option<Value>> {
+        let mut values = self.spoken(|session| session.get(std::slice::from_ref(oid)))?;
+        Ok(values.pop().flatten())
     }
 
     /// Sends a request, unless the agent was silent a moment ago: each timeout takes seconds.
-    fn spoken<T>(
-        &mut self,
-        ask: impl FnOnce(&mut Session) -> std::result::Result<T, String>,
-    ) -> std::result::Result<T, String> {
+    fn spoken<T>(&mut self, ask: impl FnOnce(&mut Session) -> Answer<T>) -> Answer<T> {
         if let Some((until, why)) = &self.silent
             && Instant::now() < *until
         {
@@ -262,5 +249,13 @@ impl Worker {
             self.silent = Some((Instant::now() + REST, why.clone()));
             why
         })
+    }
+}
+
+/// The value, and the reason for its absence as a remark.
+fn with_remark<T>(answer: Answer<Option<T>>) -> (Option<T>, Option<String>) {
+    match answer {
+        Ok(value) => (value, None),
+        Err(remark) => (None, Some(remark)),
     }
 }

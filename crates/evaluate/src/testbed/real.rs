@@ -20,11 +20,11 @@ use openflow::VersionSet;
 
 use super::clock::Clock;
 use super::control::{ControlLink, SwitchAddress};
-use super::data::{Answers, DataPlane, DataPort, Outlet};
+use super::data::{DataPlane, DataPort, Outlet};
 use super::interface::{Arrival, Happening, Testbed};
 use super::poller::{Poller, Question};
 use crate::error::{Error, Result};
-use crate::gauge::Gauges;
+use crate::gauge::{Gauges, process_cpu};
 use crate::module::{Bench, Channel, Gauge, Traffic};
 use crate::snmp::Oid;
 use crate::trace::Trace;
@@ -54,12 +54,13 @@ pub struct RealOptions {
 pub struct Real {
     bench: Bench,
     clock: Clock,
-    // The inbox is dropped before the threads are joined, so no thread waits for room in the inbox.
-    inbox: Option<Receiver<Result<Arrival>>>,
+    // The inbox is above `data` and `poller`: Rust drops the inbox first. So no thread waits for room in the inbox
+    // when `data` and `poller` wait for the end of their threads.
+    inbox: Receiver<Result<Arrival>>,
     data: DataPlane,
     control: ControlLink,
     pending: VecDeque<Arrival>,
-    gauges: Gauges,
+    process: Option<u32>,
     poller: Option<Poller>,
 }
 
@@ -93,12 +94,10 @@ impl Real {
             }
         }
         let outlet = Outlet { sender, waker: Some(control.waker()) };
-        let gauges = options.gauges;
-        let poller = match gauges.snmp.clone() {
-            Some(agent) => {
-                let answers = Answers { outlet: outlet.clone(), clock };
-                Some(Poller::start(agent, gauges.process, answers)?)
-            }
+        let Gauges { process, snmp } = options.gauges;
+        let interfaces = snmp.as_ref().map(|agent| agent.interfaces.clone()).unwrap_or_default();
+        let poller = match snmp {
+            Some(agent) => Some(Poller::start(agent, process, clock, outlet.clone())?),
             None => None,
         };
         let data = DataPlane::open(&options.ports, tag, clock, outlet)?;
@@ -109,19 +108,13 @@ impl Real {
             version: greeting.version,
             dpid: greeting.dpid,
             channels: options.ports.iter().map(channel).collect(),
-            interfaces: gauges.snmp.as_ref().map(|it| it.interfaces.clone()).unwrap_or_default(),
+            interfaces,
             has_switch: true,
             tag,
             day_ahead: clock.day_ahead(),
         };
-        let (inbox, pending) = (Some(inbox), VecDeque::new());
-        Ok(Real { bench, clock, inbox, data, control, pending, gauges, poller })
-    }
-}
-
-impl Drop for Real {
-    fn drop(&mut self) {
-        self.inbox = None;
+        let pending = VecDeque::new();
+        Ok(Real { bench, clock, inbox, data, control, pending, process, poller })
     }
 }
 
@@ -155,9 +148,9 @@ impl Testbed for Real {
         let asked = poller.map(|poller| poller.ask(Question::Gauge(gauge.clone())));
         let (value, remark) = match asked {
             Some(Ok(())) => return,
-            Some(Err((_, why))) => (None, Some(why)),
+            Some(Err(why)) => (None, Some(why)),
             None if gauge == Gauge::Segments => (self.control.segments(), None),
-            None => (self.gauges.read(&gauge), None),
+            None => (self.process.filter(|_| gauge == Gauge::Cpu).and_then(process_cpu), None),
         };
         let what = Happening::Reading { gauge, value, remark };
         self.pending.push_back(Arrival { at: self.clock.now(), what });
@@ -167,7 +160,7 @@ impl Testbed for Real {
         let asked = self.poller.as_ref().map(|poller| poller.ask(Question::Object(oid.clone())));
         let why = match asked {
             Some(Ok(())) => return,
-            Some(Err((_, why))) => why,
+            Some(Err(why)) => why,
             None => "nobody said where the switch's SNMP agent is: give --snmp".to_owned(),
         };
         let what = Happening::Object { oid, value: None, remark: Some(why) };
@@ -180,10 +173,12 @@ impl Testbed for Real {
             if let Some(arrival) = self.pending.pop_front() {
                 return Ok(Some(arrival));
             }
-            match self.inbox.as_ref().map(Receiver::try_recv) {
-                Some(Ok(arrival)) => return arrival.map(Some),
-                Some(Err(TryRecvError::Empty)) => {}
-                _ => return Err(Error::Thread("the data channels' threads ended".to_owned())),
+            match self.inbox.try_recv() {
+                Ok(arrival) => return arrival.map(Some),
+                Err(TryRecvError::Empty) => {}
+                Err(TryRecvError::Disconnected) => {
+                    return Err(Error::Thread("the data channels' threads ended".to_owned()));
+                }
             }
             let now = self.clock.now();
             if now >= until {

@@ -100,21 +100,6 @@ impl Topology {
         self.links.iter().flat_map(|link| &link.ends).filter(move |end| end.node == node)
     }
 
-    /// The switch and port to which the host's `eth0` is linked.
-    ///
-    /// `None` for an unknown host and for a host that is linked to another host.
-    pub fn attachment(&self, host: &str) -> Option<(&Switch, u16)> {
-        self.links.iter().find_map(|link| {
-            let [a, b] = &link.ends;
-            let other = match (a.node == host && a.port == 0, b.node == host && b.port == 0) {
-                (true, _) => b,
-                (_, true) => a,
-                _ => return None,
-            };
-            Some((self.switch(&other.node)?, other.port))
-        })
-    }
-
     /// Whether the switches and their links contain a loop, in which flooding would never end.
     pub fn has_loop(&self) -> bool {
         let mut group: Vec<usize> = (0..self.switches.len()).collect();

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use fabric::Bandwidth;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -70,12 +71,7 @@ impl From<MacAddress> for String {
 /// The rate of a link, in bits per second; written `10Mbit`, `1.5Gbit`, `500kbit` or `64000bit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Rate {
-    bits_per_second: u64,
-}
-
-const UNITS: [(&str, u64); 4] =
-    [("Gbit", 1_000_000_000), ("Mbit", 1_000_000), ("kbit", 1_000), ("bit", 1)];
+pub struct Rate(Bandwidth);
 
 /// The minimum and maximum rate that HTB can schedule, in bits per second.
 const SLOWEST: u64 = 8_000;
@@ -89,20 +85,18 @@ impl Rate {
                 "a rate of {bits_per_second} bit/s is outside 8kbit to 400Gbit"
             )));
         }
-        Ok(Rate { bits_per_second })
+        Ok(Rate(Bandwidth::from_bits_per_second(bits_per_second)))
     }
 
     /// The rate in bits per second.
     pub fn bits_per_second(self) -> u64 {
-        self.bits_per_second
+        self.0.bits_per_second()
     }
 }
 
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let exact = UNITS.iter().find(|(_, factor)| self.bits_per_second.is_multiple_of(*factor));
-        let (unit, factor) = exact.copied().unwrap_or(("bit", 1));
-        write!(f, "{}{unit}", self.bits_per_second / factor)
+        write!(f, "{}", self.0)
     }
 }
 
@@ -110,27 +104,13 @@ impl FromStr for Rate {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        let wrong =
-            || Error::topology(format!("{text:?} is not a rate such as 10Mbit, 1Gbit or 500kbit"));
-        let lower = text.to_ascii_lowercase();
-        let (number, factor) = UNITS
-            .iter()
-            .find_map(|(unit, factor)| {
-                Some((lower.strip_suffix(&unit.to_ascii_lowercase())?, *factor))
-            })
-            .ok_or_else(wrong)?;
-        let (whole, fraction) = number.trim().split_once('.').unwrap_or((number.trim(), "0"));
-        let digits = |part: &str| {
-            part.len() <= 12 && !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit())
-        };
-        if !digits(whole) || !digits(fraction) {
-            return Err(wrong());
-        }
-        let whole: u128 = whole.parse().map_err(|_| wrong())?;
-        let scale = 10_u128.pow(u32::try_from(fraction.len()).map_err(|_| wrong())?);
-        let fraction: u128 = fraction.parse().map_err(|_| wrong())?;
-        let bits = whole * u128::from(factor) + fraction * u128::from(factor) / scale;
-        Rate::from_bits_per_second(u64::try_from(bits).unwrap_or(u64::MAX))
+        // Units may have any case.
+        let lower = text.trim_start().to_ascii_lowercase();
+        let usual = lower.replace("gbit", "Gbit").replace("mbit", "Mbit");
+        let bandwidth: Bandwidth = usual.parse().map_err(|_| {
+            Error::topology(format!("{text:?} is not a rate such as 10Mbit, 1Gbit or 500kbit"))
+        })?;
+        Rate::from_bits_per_second(bandwidth.bits_per_second())
     }
 }
 

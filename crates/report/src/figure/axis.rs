@@ -140,9 +140,7 @@ fn named(value: f64, decimals: usize) -> String {
     }
     let text = format!("{value:.decimals$}");
     let (sign, digits) = text.strip_prefix('-').map_or(("", text.as_str()), |rest| ("−", rest));
-    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    let whole = crate::table::grouped(whole);
-    if fraction.is_empty() { format!("{sign}{whole}") } else { format!("{sign}{whole}.{fraction}") }
+    format!("{sign}{}", crate::table::grouped(digits))
 }
 
 #[cfg(test)]

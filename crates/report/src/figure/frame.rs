@@ -5,13 +5,17 @@ use super::canvas::{Anchor, Canvas, Shape, Stroke, Text};
 use super::palette::{Colour, GRID, INK, NOTE};
 use super::text::{cut, width, wrap};
 
-const EDGE: f64 = 8.0;
-const SMALL: f64 = 11.0;
+/// The distance to the edges of the figure.
+pub(super) const EDGE: f64 = 8.0;
+/// The size of all texts except the title.
+pub(super) const SMALL: f64 = 11.0;
 const LEGEND_LINE: f64 = 17.0;
 const SWATCH: f64 = 22.0;
 const BETWEEN: f64 = 14.0;
 /// The minimum width of one of several panels.
 const PANEL: f64 = 215.0;
+/// The height below each row of panels, for the names of the x axes.
+const BELOW: f64 = 26.0;
 /// The maximum number of panels. If panels are missing, the figure has a note.
 pub(super) const MOST_PANELS: usize = 24;
 
@@ -30,8 +34,6 @@ pub(super) struct Outline<'a> {
     pub(super) height: f64,
     /// The maximum width of the names of the y axis.
     pub(super) left: f64,
-    /// The height below each row of panels, for the names of the x axes.
-    pub(super) room_below: f64,
 }
 
 /// The position of one panel's plot.
@@ -108,11 +110,7 @@ impl Frame {
     }
 
     fn panels(&mut self, outline: &Outline<'_>, top: f64, across: f64) -> (Vec<Place>, f64) {
-        let count = outline.panels.len().max(1);
-        let fit = ((across - EDGE) / PANEL.max(outline.left + 90.0)).floor().max(1.0) as usize;
-        // Rows have about the same number of panels: four panels make two rows of two, not three
-        // and one.
-        let columns = count.div_ceil(count.div_ceil(fit.min(count)));
+        let columns = columns(outline.panels.len(), across, outline.left);
         let wide = (across - EDGE) / columns as f64;
         let mut places = Vec::new();
         let mut y = top;
@@ -138,15 +136,9 @@ impl Frame {
                     bottom: plot_top + outline.height,
                 });
             }
-            y = plot_top + outline.height + outline.room_below;
+            y = plot_top + outline.height + BELOW;
         }
         (places, y)
-    }
-
-    /// Draws the lines and names of both axes of numbers.
-    pub(super) fn axes(&mut self, place: &Place, x: &Axis, y: &Axis) {
-        self.y_axis(place, y);
-        self.x_axis(place, x);
     }
 
     /// Draws both axes without lines across the plot.
@@ -239,7 +231,15 @@ impl Frame {
     }
 }
 
-pub(super) fn ticks_up(height: f64) -> usize {
+/// The number of panels in a row. Rows have about the same number of panels: four panels make two rows of two, not three
+/// and one.
+pub(super) fn columns(panels: usize, across: f64, left: f64) -> usize {
+    let count = panels.max(1);
+    let fit = ((across - EDGE) / PANEL.max(left + 90.0)).floor().max(1.0) as usize;
+    count.div_ceil(count.div_ceil(fit.min(count)))
+}
+
+fn ticks_up(height: f64) -> usize {
     (height / 38.0) as usize
 }
 

@@ -72,7 +72,6 @@ impl HeatMap {
             panels: vec![String::new()],
             height: height + 24.0,
             left: left_of(&y, height),
-            room_below: 26.0,
         };
         let (mut frame, places) = Frame::new(&outline, across);
         let Some(place) = places.first().copied() else { return frame.finish() };

@@ -5,6 +5,7 @@ use super::axis::{Axis, Scale};
 use super::canvas::{Canvas, Stroke};
 use super::frame::{Frame, MOST_PANELS, Outline, Place, left_of, panel_height, with_more};
 use super::palette::{DASHED, INK, Palette};
+use crate::groups::{by_key, unique};
 use serde::{Deserialize, Serialize};
 
 /// The maximum number of lines that a reader can distinguish in one panel.
@@ -93,14 +94,8 @@ impl Lines {
 
     /// Groups the lines by panel.
     fn panels(&self) -> Vec<(String, Vec<&Line>)> {
-        let mut panels: Vec<(String, Vec<&Line>)> = Vec::new();
-        for line in &self.lines {
-            match panels.iter_mut().find(|(name, _)| *name == line.panel) {
-                Some((_, lines)) => lines.push(line),
-                None => panels.push((line.panel.clone(), vec![line])),
-            }
-        }
-        panels.into_iter().flat_map(|(name, lines)| split(&name, lines)).collect()
+        let panels = by_key(self.lines.iter().map(|line| (line.panel.as_str(), line)));
+        panels.into_iter().flat_map(|(name, lines)| split(name, lines)).collect()
     }
 
     pub(super) fn render(&self, note: &str, across: f64, palette: &Palette) -> Canvas {
@@ -122,11 +117,11 @@ impl Lines {
             panels: panels.iter().map(|(name, _)| name.clone()).collect(),
             height,
             left: left_of(&y, height),
-            room_below: 26.0,
         };
         let (mut frame, places) = Frame::new(&outline, across);
         for (place, (_, lines)) in places.iter().zip(&panels) {
-            frame.axes(place, &x, &y);
+            frame.y_axis(place, &y);
+            frame.x_axis(place, &x);
             for line in lines {
                 self.draw_line(&mut frame, place, (&x, &y), line, palette);
             }
@@ -180,14 +175,7 @@ fn split<'a>(name: &str, lines: Vec<&'a Line>) -> Vec<(String, Vec<&'a Line>)> {
         return vec![(name.to_owned(), lines)];
     }
     let by = |key: fn(&Line) -> String| {
-        let mut groups: Vec<(String, Vec<&Line>)> = Vec::new();
-        for line in &lines {
-            let key = key(line);
-            match groups.iter_mut().find(|(known, _)| *known == key) {
-                Some((_, lines)) => lines.push(line),
-                None => groups.push((key, vec![line])),
-            }
-        }
+        let groups = by_key(lines.iter().map(|line| (key(line), *line)));
         let fits = groups.len() > 1 && groups.iter().all(|(_, lines)| lines.len() <= MOST_LINES);
         fits.then_some(groups)
     };
@@ -234,8 +222,7 @@ fn legend(panels: &[(String, Vec<&Line>)], palette: &Palette) -> Vec<(String, St
     };
     let by_system = alike(system) && several(system) && is_named(system);
     let by_variant = !by_system && alike(variant) && several(variant) && is_named(variant);
-    let mut entries: Vec<(String, Stroke)> = Vec::new();
-    for line in panels.iter().flat_map(|(_, lines)| lines) {
+    let mut entries = unique(panels.iter().flat_map(|(_, lines)| lines).map(|line| {
         let (system, variant) = line.series();
         let colour = if by_system || system.is_empty() { INK } else { palette.colour(&system) };
         let dash = if by_variant { palette.dash("") } else { palette.dash(&variant) };
@@ -244,11 +231,8 @@ fn legend(panels: &[(String, Vec<&Line>)], palette: &Palette) -> Vec<(String, St
             (_, true) => system,
             _ => line.label(),
         };
-        let entry = (label, Stroke { colour, width: 1.8, dash });
-        if !entries.contains(&entry) {
-            entries.push(entry);
-        }
-    }
+        (label, Stroke { colour, width: 1.8, dash })
+    }));
     // A single entry without a label is left out, because the panels or the title name the line.
     if entries.len() < 2 && entries.iter().all(|(label, _)| label.is_empty()) {
         entries.clear();

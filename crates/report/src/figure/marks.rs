@@ -4,9 +4,13 @@
 
 use super::axis::{Axis, Scale};
 use super::canvas::{Anchor, Canvas, Stroke, Text};
-use super::frame::{Frame, MOST_PANELS, Outline, Place, joined, left_of, panel_height, with_more};
+use super::frame::{
+    EDGE, Frame, MOST_PANELS, Outline, Place, SMALL, columns, joined, left_of, panel_height,
+    with_more,
+};
 use super::palette::{Colour, GRID, INK, PAPER, Palette};
 use super::text::{cut, width};
+use crate::groups::{by_key, unique};
 use serde::{Deserialize, Serialize};
 
 /// One distribution, value or bar.
@@ -88,30 +92,21 @@ const ROW: f64 = 19.0;
 const IN_ROW: f64 = 11.0;
 /// The minimum width of one of several marks side by side.
 const SLOT: f64 = 6.0;
-const SMALL: f64 = 11.0;
 /// The maximum number of rows of one panel. If rows are missing, the figure has a note.
 const MOST_ROWS: usize = 80;
 
 /// One panel's marks.
 struct Panel<'a> {
-    name: String,
+    name: &'a str,
     categories: Vec<&'a str>,
     series: Vec<(&'a str, &'a str)>,
     marks: Vec<&'a Mark>,
 }
 
 impl<'a> Panel<'a> {
-    fn new(name: String, marks: Vec<&'a Mark>) -> Self {
-        let (mut categories, mut series) = (Vec::new(), Vec::new());
-        for mark in &marks {
-            if !categories.contains(&mark.category.as_str()) {
-                categories.push(mark.category.as_str());
-            }
-            let one = (mark.system.as_str(), mark.variant.as_str());
-            if !series.contains(&one) {
-                series.push(one);
-            }
-        }
+    fn new(name: &'a str, marks: Vec<&'a Mark>) -> Self {
+        let categories = unique(marks.iter().map(|mark| mark.category.as_str()));
+        let series = unique(marks.iter().map(|mark| (mark.system.as_str(), mark.variant.as_str())));
         Self { name, categories, series, marks }
     }
 
@@ -124,6 +119,13 @@ impl<'a> Panel<'a> {
 }
 
 impl Marks {
+    /// Marks with clear names of the categories.
+    #[must_use]
+    pub fn new(title: &str, value_label: &str, scale: Scale, marks: Vec<Mark>) -> Marks {
+        let (title, value_label) = (title.to_owned(), value_label.to_owned());
+        Marks { title, value_label, category_label: String::new(), scale, marks }
+    }
+
     /// Returns a copy without values that are not finite.
     pub(super) fn finite(&self) -> Marks {
         let mut marks = self.clone();
@@ -132,13 +134,7 @@ impl Marks {
     }
 
     fn panels(&self) -> Vec<Panel<'_>> {
-        let mut panels: Vec<(String, Vec<&Mark>)> = Vec::new();
-        for mark in &self.marks {
-            match panels.iter_mut().find(|(name, _)| *name == mark.panel) {
-                Some((_, marks)) => marks.push(mark),
-                None => panels.push((mark.panel.clone(), vec![mark])),
-            }
-        }
+        let panels = by_key(self.marks.iter().map(|mark| (mark.panel.as_str(), mark)));
         panels.into_iter().map(|(name, marks)| Panel::new(name, marks)).collect()
     }
 
@@ -166,16 +162,11 @@ impl Marks {
         if panels.iter().all(|panel| panel.in_a_category() == 1) {
             return Vec::new();
         }
-        let mut series: Vec<(&str, &str)> = Vec::new();
-        for one in panels.iter().flat_map(|panel| &panel.series) {
-            if !series.contains(one) {
-                series.push(*one);
-            }
-        }
+        let series = unique(panels.iter().flat_map(|panel| &panel.series));
         let entry = |(system, variant): &(&str, &str)| {
             (label(system, variant), stroke(palette, system, variant))
         };
-        series.iter().map(entry).collect()
+        series.into_iter().map(entry).collect()
     }
 
     fn upright(
@@ -192,10 +183,9 @@ impl Marks {
             x_label: &self.category_label,
             y_label: &self.value_label,
             legend: Self::legend(panels, palette),
-            panels: panels.iter().map(|panel| panel.name.clone()).collect(),
+            panels: panels.iter().map(|panel| panel.name.to_owned()).collect(),
             height,
             left,
-            room_below: 26.0,
         };
         let (mut frame, places) = Frame::new(&outline, across);
         for (place, panel) in places.iter().zip(panels) {
@@ -243,10 +233,9 @@ impl Marks {
             x_label: &self.value_label,
             y_label: &self.category_label,
             legend: Self::legend(panels, palette),
-            panels: panels.iter().map(|panel| panel.name.clone()).collect(),
+            panels: panels.iter().map(|panel| panel.name.to_owned()).collect(),
             height: panels.iter().map(rows).fold(0.0, f64::max) + 8.0,
             left: (widest + 14.0).min(across * if panels.len() > 1 { 0.3 } else { 0.52 }),
-            room_below: 26.0,
         };
         let (mut frame, places) = Frame::new(&outline, across);
         for (place, panel) in places.iter().zip(panels) {
@@ -279,9 +268,7 @@ impl Marks {
 
 /// Whether the names of a panel's categories fit below its marks. If the names are numbers, some names may be left out.
 fn stands(panel: &Panel<'_>, across: f64, left: f64, panels: usize) -> bool {
-    let fit = ((across - 8.0) / 215f64.max(left + 90.0)).floor().max(1.0) as usize;
-    let columns = panels.div_ceil(panels.div_ceil(fit.min(panels.max(1))).max(1)).max(1);
-    let room = (across - 8.0) / columns as f64 - left - 8.0;
+    let room = (across - EDGE) / columns(panels, across, left) as f64 - left - EDGE;
     let slot = room / panel.categories.len().max(1) as f64;
     let numbers = panel.categories.iter().all(|it| it.replace(',', "").parse::<f64>().is_ok());
     let widest = panel.categories.iter().map(|it| width(it, SMALL, false)).fold(0.0, f64::max);

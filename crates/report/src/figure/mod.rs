@@ -33,7 +33,7 @@ mod words;
 
 pub use axis::Scale;
 pub use canvas::escape;
-pub use compared::{BoxPlot, Spread, boxes, draw_boxes, draw_groups, draw_spreads};
+pub use compared::{Spread, draw_groups, draw_spreads};
 pub use drawing::{Drawing, NARROW, WIDE, palette_of};
 pub use heatmap::HeatMap;
 pub use lines::{Line, Lines};

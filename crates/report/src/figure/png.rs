@@ -151,7 +151,8 @@ impl OutlineBuilder for Outline {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{BoxPlot, Drawing, Line, Lines, Scale, draw_boxes};
+    use super::super::tests::box_of;
+    use super::super::{Drawing, Line, Lines, Marks};
     use super::*;
 
     fn pixels(drawing: &Drawing) -> Pixmap {
@@ -198,16 +199,8 @@ mod tests {
 
     #[test]
     fn boxes_of_a_box_plot_are_coloured_in_the_png() {
-        let plot = BoxPlot {
-            name: "weir".into(),
-            low: 1.0,
-            q1: 2.0,
-            median: 3.0,
-            q3: 4.0,
-            high: 5.0,
-            ..BoxPlot::default()
-        };
-        let pixmap = pixels(&draw_boxes("b", "ms", Scale::Linear, &[plot]));
+        let marks = Marks { marks: vec![box_of("weir")], ..Marks::default() };
+        let pixmap = pixels(&marks.draw());
         assert!(blue(&pixmap) > 500);
     }
 

@@ -29,9 +29,12 @@ fn empty_and_non_finite_data_give_a_valid_figure() {
             check(&lines.draw().with_note("one & two"));
         }
     }
-    let known = BoxPlot { mean: Some(2.0), ..BoxPlot::default() };
-    let plots = [known, BoxPlot::of_mean("published", 3.0)];
-    check(&draw_boxes("b", "µs", Scale::Logarithmic, &plots));
+    let marks = [("a", 0.0), ("b", f64::NAN)].map(|(name, value)| {
+        let (whiskers, quartiles) = (Some((value, value)), Some((value, value, value)));
+        let shape = Shape { whiskers, quartiles, dot: Some(2.0), ..Shape::default() };
+        Mark { category: name.into(), shape, ..Mark::default() }
+    });
+    check(&Marks { scale: Scale::Logarithmic, marks: marks.into(), ..Marks::default() }.draw());
     let groups = [("a".into(), vec![1.0, f64::NAN]), ("b".into(), vec![])];
     check(&draw_groups("d", "%", &["x", "y"], &groups));
     check(&draw_groups("d", "%", &[], &[]));
@@ -47,7 +50,9 @@ fn published_lines_and_published_means_are_dashed() {
     };
     // The style is in the line and in the legend.
     assert_eq!([true, false].map(|it| svg(it).matches("stroke-dasharray").count()), [2, 0]);
-    let only_a_mean = boxes("b", "ms", Scale::Linear, &[BoxPlot::of_mean("p", 3.0)]);
+    let shape = Shape { dot: Some(3.0), ..Shape::default() };
+    let published = Mark { variant: "published".into(), shape, ..Mark::default() };
+    let only_a_mean = Marks { marks: vec![published], ..Marks::default() }.draw().svg();
     assert_eq!(only_a_mean.matches("stroke-dasharray").count(), 1);
     // The only rectangle is the background.
     assert_eq!(only_a_mean.matches("<rect").count(), 1);
@@ -108,20 +113,9 @@ fn the_x_axis_begins_at_zero_if_requested() {
 
 #[test]
 fn box_plots_are_vertical_if_the_names_fit_and_horizontal_otherwise() {
-    let plots = |count: usize, name: &str| -> Vec<BoxPlot> {
-        let plot = |index: usize| BoxPlot {
-            name: format!("{name} {index}"),
-            low: 1.0,
-            q1: 2.0,
-            median: 3.0,
-            q3: 4.0,
-            high: 5.0,
-            ..BoxPlot::default()
-        };
-        (0..count).map(plot).collect()
-    };
     let high = |count: usize, name: &str| {
-        let svg = boxes("b", "ms", Scale::Linear, &plots(count, name));
+        let marks = (0..count).map(|index| box_of(&format!("{name} {index}"))).collect();
+        let svg = Marks { marks, ..Marks::default() }.draw().svg();
         let size = svg.split("viewBox=\"0 0 720 ").nth(1).and_then(|it| it.split('"').next());
         size.and_then(|it| it.parse::<f64>().ok()).unwrap_or(0.0)
     };
@@ -146,6 +140,13 @@ fn a_drawing_is_written_to_json_and_read_back_without_change() {
         let text = serde_json::to_string(&drawing).unwrap();
         assert_eq!(serde_json::from_str::<Drawing>(&text).unwrap(), drawing, "{text}");
     }
+}
+
+/// A box with whiskers, quartiles and a median.
+pub(super) fn box_of(name: &str) -> Mark {
+    let (whiskers, quartiles) = (Some((1.0, 5.0)), Some((2.0, 3.0, 4.0)));
+    let shape = Shape { whiskers, quartiles, ..Shape::default() };
+    Mark { category: name.into(), system: name.into(), shape, ..Mark::default() }
 }
 
 /// Checks, on a wide page and on a phone, that all tags are closed in the right order and all numbers are finite.

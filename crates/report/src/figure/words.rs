@@ -4,6 +4,7 @@ use super::drawing::{Drawing, Form};
 use super::heatmap::HeatMap;
 use super::lines::{Line, Lines};
 use super::marks::{Marks, label};
+use crate::names::capital;
 use crate::table::{Table, number};
 
 impl Drawing {
@@ -22,42 +23,30 @@ impl Drawing {
     /// Writes the data as CSV, with one row for each point, mark or cell.
     #[must_use]
     pub fn csv(&self) -> String {
-        let mut table = match &self.form {
-            Form::Lines(lines) => {
-                Table::new(["panel", "name", &lines.x_label, &lines.y_label, "± 95 %"])
-            }
-            Form::Marks(marks) => Table::new([
-                "panel",
-                "category",
-                "name",
-                &marks.value_label,
-                "low",
-                "q1",
-                "median",
-                "q3",
-                "high",
-            ]),
-            Form::HeatMap(map) => Table::new([&map.x_label, &map.y_label, &map.value_label]),
+        let table = match &self.form {
+            Form::Lines(lines) => lines_table(lines),
+            Form::Marks(marks) => marks_table(marks),
+            Form::HeatMap(map) => cells_table(map),
         };
-        match &self.form {
-            Form::Lines(lines) => lines_csv(lines, &mut table),
-            Form::Marks(marks) => marks_csv(marks, &mut table),
-            Form::HeatMap(map) => cells_csv(map, &mut table),
-        }
         table.to_csv()
     }
 }
 
-fn lines_csv(lines: &Lines, table: &mut Table) {
+fn lines_table(lines: &Lines) -> Table {
+    let mut table = Table::new(["panel", "name", &lines.x_label, &lines.y_label, "± 95 %"]);
     for line in &lines.lines {
         for (index, (x, y)) in line.points.iter().enumerate() {
             let half = line.errors.get(index).map(f64::to_string).unwrap_or_default();
             table.row([line.panel.clone(), line.label(), x.to_string(), y.to_string(), half]);
         }
     }
+    table
 }
 
-fn marks_csv(marks: &Marks, table: &mut Table) {
+fn marks_table(marks: &Marks) -> Table {
+    let value = marks.value_label.as_str();
+    let mut table =
+        Table::new(["panel", "category", "name", value, "low", "q1", "median", "q3", "high"]);
     let text = |value: Option<f64>| value.map(|it| it.to_string()).unwrap_or_default();
     for mark in &marks.marks {
         let shape = &mark.shape;
@@ -73,15 +62,18 @@ fn marks_csv(marks: &Marks, table: &mut Table) {
             text(shape.whiskers.map(|it| it.1)),
         ]);
     }
+    table
 }
 
-fn cells_csv(map: &HeatMap, table: &mut Table) {
+fn cells_table(map: &HeatMap) -> Table {
+    let mut table = Table::new([&map.x_label, &map.y_label, &map.value_label]);
     for (column, cells) in map.columns.iter().zip(map.cells.chunks(map.rows.len().max(1))) {
         for (row, value) in map.rows.iter().zip(cells) {
             let value = value.map(|it| it.to_string()).unwrap_or_default();
             table.row([column.to_string(), row.to_string(), value]);
         }
     }
+    table
 }
 
 /// The name of a line and its panel.
@@ -204,13 +196,9 @@ fn place(x: f64, label: &str) -> String {
 }
 
 fn upper(text: &str) -> String {
-    let mut letters = text.chars();
     // A word at the start of a sentence gets a capital letter. A short unit such as `ms` keeps its
     // letters.
-    match letters.next() {
-        Some(first) if text.len() > 3 => first.to_uppercase().chain(letters).collect(),
-        _ => text.to_owned(),
-    }
+    if text.len() > 3 { capital(text) } else { text.to_owned() }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Lists findings by kind. Each kind has one line with the number of its findings, and the folded
 //! texts below.
 
+use crate::groups::by_key;
 use crate::results::Finding;
 use maud::{Markup, html};
 
@@ -8,13 +9,7 @@ use maud::{Markup, html};
 const LISTED: usize = 200;
 
 pub(super) fn html(all: &[Finding]) -> Markup {
-    let mut kinds: Vec<(&str, Vec<&str>)> = Vec::new();
-    for finding in all {
-        match kinds.iter_mut().find(|(code, _)| *code == finding.code) {
-            Some((_, texts)) => texts.push(&finding.text),
-            None => kinds.push((&finding.code, vec![&finding.text])),
-        }
-    }
+    let kinds = by_key(all.iter().map(|finding| (finding.code.as_str(), finding.text.as_str())));
     html! {
         @if !kinds.is_empty() {
             h2 { "Findings" }

@@ -2,8 +2,9 @@
 //! case, and values over time.
 
 use crate::figure::{Drawing, Figure, Line, Lines, Mark, Marks, Scale, Shape};
+use crate::groups::{by_key, unique};
 use crate::histogram::LatencySummary;
-use crate::names::{metric_in_words, parameter_in_words, with_unit};
+use crate::names::{capital, metric_in_words, parameter_in_words, with_unit};
 use crate::results::{Interval, Metric, Point, Results, Scalar};
 
 /// The maximum number of figures. Each figure limits the amount of its own data.
@@ -40,14 +41,8 @@ pub(super) fn figures(results: &Results) -> Vec<Figure> {
 
 /// Groups the points by experiment, in their order.
 fn modules(points: &[Point]) -> Vec<(String, Vec<&Point>)> {
-    let mut modules: Vec<(String, Vec<&Point>)> = Vec::new();
-    for point in points {
-        let name = point.parameters.get("module").map(ToString::to_string).unwrap_or_default();
-        match modules.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, points)) => points.push(point),
-            None => modules.push((name, vec![point])),
-        }
-    }
+    let name = |point: &Point| point.parameters.get("module").map(ToString::to_string);
+    let mut modules = by_key(points.iter().map(|point| (name(point).unwrap_or_default(), point)));
     // The floor of the tool is measured first, but comes last in the report, because readers want
     // the other results first.
     modules.sort_by_key(|(name, _)| name == "floor");
@@ -114,14 +109,7 @@ fn values(points: &[&Point], parameter: &str) -> usize {
 
 /// The maximum number of values of a parameter in one curve, with all other parameters the same.
 fn along(points: &[&Point], parameter: &str) -> usize {
-    let mut cases: Vec<(String, Vec<&Point>)> = Vec::new();
-    for point in points {
-        let case = case(point, &[parameter]);
-        match cases.iter_mut().find(|(known, _)| *known == case) {
-            Some((_, points)) => points.push(point),
-            None => cases.push((case, vec![point])),
-        }
-    }
+    let cases = by_key(points.iter().map(|point| (case(point, &[parameter]), *point)));
     cases.iter().map(|(_, points)| values(points, parameter)).max().unwrap_or(0)
 }
 
@@ -199,12 +187,8 @@ fn module(figures: &mut Vec<Figure>, module: &str, points: &[&Point]) {
         // A metric that is zero everywhere needs no figure.
         let is_shown =
             |metric: &Metric| metric.unit == unit && metric.mean.is_some_and(|mean| mean != 0.0);
-        let mut metrics: Vec<&str> = Vec::new();
-        for (name, metric) in points.iter().flat_map(|point| &point.metrics) {
-            if is_shown(metric) && !metrics.contains(&name.as_str()) {
-                metrics.push(name);
-            }
-        }
+        let shown = points.iter().flat_map(|point| &point.metrics).filter(|(_, it)| is_shown(it));
+        let metrics = unique(shown.map(|(name, _)| name.as_str()));
         // A metric that does not vary with the parameter gets its own figure.
         let at_all = |metric: &&str| {
             let mut its = points.iter().filter(|point| point.metrics.contains_key(*metric));
@@ -251,16 +235,14 @@ fn by_metric(points: &[&Point], metrics: &[&str], label: &str, title: &str) -> D
             let half = half(found);
             let whiskers = (half > 0.0).then_some((mean - half, mean + half));
             let shape = Shape { whiskers, dot: Some(mean), ..Shape::default() };
-            let words = metric_in_words(metric);
             let case = case(point, &["module"]);
             let category = if case.is_empty() { point.system.clone() } else { case };
-            let (system, variant) = (point.system.clone(), String::new());
-            marks.push(Mark { category, system, variant, panel: words, shape });
+            let panel = metric_in_words(metric);
+            marks.push(Mark { category, panel, shape, ..place(point) });
         }
     }
     let scale = is_wide(marks.iter().filter_map(|mark| mark.shape.dot));
-    let (title, value_label) = (title.to_owned(), label.to_owned());
-    Marks { title, value_label, category_label: String::new(), scale, marks }.draw()
+    Marks::new(title, label, scale, marks).draw()
 }
 
 /// Draws one metric, with a panel for each case and a bar for each system. A single case needs no
@@ -278,9 +260,8 @@ fn by_case(points: &[&Point], metric: &str, title: &str) -> Drawing {
     };
     let marks = points.iter().filter_map(mark).collect();
     let unit = if metric == "cpu_percent" { "% of one core" } else { unit.as_str() };
-    let value_label = with_unit(&metric_in_words(metric), unit);
-    let title = title.to_owned();
-    Marks { title, value_label, category_label: String::new(), scale: Scale::Linear, marks }.draw()
+    let label = with_unit(&metric_in_words(metric), unit);
+    Marks::new(title, &label, Scale::Linear, marks).draw()
 }
 
 fn place(point: &Point) -> Mark {
@@ -302,13 +283,9 @@ fn latency_boxes(latencies: &[(&Point, &LatencySummary)]) -> Figure {
         },
         ..place(point)
     };
-    let drawing = Marks {
-        title: "Latency by system and case".to_owned(),
-        value_label: "latency, µs".to_owned(),
-        category_label: String::new(),
-        scale: Scale::Logarithmic,
-        marks: latencies.iter().map(mark).collect(),
-    };
+    let marks = latencies.iter().map(mark).collect();
+    let title = "Latency by system and case";
+    let drawing = Marks::new(title, "latency, µs", Scale::Logarithmic, marks);
     let caption = "Boxes: quartiles and median; thin lines from the least to the 99th percentile; dots: means.";
     figure("latency", drawing.draw(), caption)
 }
@@ -338,9 +315,8 @@ fn each_tenant(points: &[&Point], who: &str) -> Figure {
         let panel = format!("{} {}", point.system, point.label()).trim().to_owned();
         for (index, tenant) in point.tenants.iter().enumerate() {
             let shape = Shape { dot: Some(tenant.latency.mean_us), ..Shape::default() };
-            let category = (index + 1).to_string();
-            let (system, panel) = (point.system.clone(), panel.clone());
-            marks.push(Mark { category, system, variant: String::new(), panel, shape });
+            let (category, panel) = ((index + 1).to_string(), panel.clone());
+            marks.push(Mark { category, panel, shape, ..place(point) });
         }
     }
     let drawing = Marks {
@@ -370,9 +346,4 @@ fn course(points: &[&Point]) -> Figure {
         ..Lines::default()
     };
     figure("course", lines.draw(), "")
-}
-
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }

@@ -1,11 +1,9 @@
-//! Writes a page that fits one sheet of paper, with blocks of a sentence, a small figure and a
-//! small table.
+//! Writes a page that fits one sheet of paper, with blocks of a sentence and a small figure.
 
-use super::parts::{document, table_html};
+use super::parts::document;
 use super::{findings, style};
 use crate::figure::{Drawing, NARROW, palette_of};
 use crate::results::Finding;
-use crate::table::Table;
 use maud::{PreEscaped, html};
 
 /// The content of the sheet.
@@ -30,8 +28,6 @@ pub struct Block {
     pub sentence: String,
     /// The figure of the answer.
     pub figure: Option<Drawing>,
-    /// The numbers of the answer.
-    pub table: Table,
 }
 
 /// Returns the text of the page.
@@ -49,7 +45,6 @@ pub fn sheet(sheet: &Sheet) -> String {
                     @if let Some(figure) = &block.figure {
                         (PreEscaped(figure.svg_in(NARROW, &palette)))
                     }
-                    @if !block.table.is_empty() { (table_html(&block.table)) }
                 }
             }
         }

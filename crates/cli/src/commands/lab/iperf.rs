@@ -34,7 +34,7 @@ impl Iperf {
     pub fn run(self) -> anyhow::Result<Exit> {
         let lab = self.which.open()?;
         let duration = Duration::from_secs(self.seconds);
-        let options = IperfOptions { duration, udp: self.udp, ..IperfOptions::default() };
+        let options = IperfOptions { duration, udp: self.udp };
         let report = lab.iperf(&self.from, &self.to, &options)?;
         let mut stdout = std::io::stdout().lock();
         if self.json {
