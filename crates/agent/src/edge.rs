@@ -23,6 +23,7 @@
 
 use crate::error::{Error, Result};
 use crate::eyeq::{Control, Oddities, Vnic};
+use crate::sampler::within;
 use crate::shaper::{Shape, Shaper, check_kernel};
 use fabric::edge::{AgentId, EdgeKey, LONGEST_DATAGRAM, Refused, Sessions};
 use fabric::{Bandwidth, Duration, Instant, MacAddress};
@@ -332,8 +333,7 @@ impl Edge {
             }
         }
         self.control.handle_step(now);
-        let wire = self.wire.as_mut();
-        if let Some(wire) = wire {
+        if let Some(wire) = &mut self.wire {
             while let Some((to, message)) = self.control.poll_message() {
                 if let Some(datagram) = wire.sessions.seal(to, &message) {
                     wire.send(to, &datagram, &mut self.counts);
@@ -520,13 +520,6 @@ pub fn fall_back(fallbacks: &[Fallback]) -> Vec<Error> {
         within(fallback.namespace.as_deref(), || Shaper::fall_back(shape)).err()
     };
     fallbacks.iter().filter_map(one).collect()
-}
-
-fn within<T: Send>(namespace: Option<&str>, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
-    match namespace {
-        Some(namespace) => packet::in_namespace(namespace, work)?,
-        None => work(),
-    }
 }
 
 fn note(events: &mut VecDeque<String>, event: String) {

@@ -7,7 +7,7 @@ use nix::sys::socket::{
     ControlMessage, MsgFlags, MultiHeaders, SockaddrStorage, sendmmsg, sendmsg,
 };
 use std::io::IoSlice;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::time::Instant;
 
@@ -44,13 +44,8 @@ impl Exporter {
     /// # Errors
     /// [`Error::Io`] when there is no route to the collector.
     pub fn new(collector: SocketAddr, origin: Origin, one_in: f64) -> Result<Exporter> {
-        let here: SocketAddr = if collector.is_ipv4() {
-            (std::net::Ipv4Addr::UNSPECIFIED, 0).into()
-        } else {
-            (std::net::Ipv6Addr::UNSPECIFIED, 0).into()
-        };
         let fail = |error| Error::io(format!("send to the collector {collector}"), error);
-        let socket = UdpSocket::bind(here).map_err(fail)?;
+        let socket = UdpSocket::bind(own_address(collector)).map_err(fail)?;
         socket.connect(collector).map_err(fail)?;
         socket.set_nonblocking(true).map_err(fail)?;
         Ok(Exporter {
@@ -168,6 +163,15 @@ impl Exporter {
         sendmmsg(self.socket.as_raw_fd(), &mut headers, &slices, &nobody, [], flags)
             .map(Iterator::count)
     }
+}
+
+/// The address by which a socket gets the source address and port that the kernel chooses for that receiver.
+pub(crate) fn own_address(receiver: SocketAddr) -> SocketAddr {
+    let any: IpAddr = match receiver {
+        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    SocketAddr::new(any, 0)
 }
 
 /// Fewer datagrams are sent as quickly one by one.

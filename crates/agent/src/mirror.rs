@@ -17,8 +17,6 @@
 
 use crate::error::{Error, Result};
 use packet::{Filter, RandomSample};
-use sampling::Plan;
-use sampling::ranges::NUMBERS;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
@@ -36,23 +34,6 @@ pub struct Destination {
     pub tenant: Option<(Ipv4Addr, u8)>,
     /// The interface that gets the clones, such as a VXLAN interface or one end of a veth pair.
     pub interface: String,
-}
-
-/// The destinations of one server's frames in a plan. The function `interface` names the interface towards each
-/// processor, also towards the server's own processor.
-#[must_use]
-pub fn of_plan(
-    plan: &Plan,
-    origin: usize,
-    interface: impl Fn(usize) -> String,
-) -> Vec<Destination> {
-    let own = plan.flows.iter().filter(|flow| flow.origin == origin);
-    let destination = |flow: &sampling::Flow| Destination {
-        share: flow.rate,
-        tenant: None,
-        interface: interface(flow.processor),
-    };
-    own.map(destination).collect()
 }
 
 /// The command that removes the filters of an earlier script; `tc` fails when there are no filters.
@@ -93,7 +74,7 @@ pub fn script(interface: &str, destinations: &[Destination], sampled: &[&str]) -
         }
         let conditional = if left > 0.0 { (share / left).min(1.0) } else { 0.0 };
         *place = (left - share).max(0.0);
-        let below = (conditional * NUMBERS as f64).round() as u64;
+        let below = RandomSample::limit(conditional);
         if below == 0 {
             continue;
         }
@@ -157,7 +138,11 @@ mod tests {
     fn limits(script: &str) -> Vec<f64> {
         let limit =
             |line: &str| line.split(",53 0 1 ").nth(1)?.split(',').next()?.parse::<f64>().ok();
-        script.lines().skip(1).map(|line| limit(line).map_or(1.0, |n| n / NUMBERS as f64)).collect()
+        script
+            .lines()
+            .skip(1)
+            .map(|line| limit(line).map_or(1.0, |n| n / RandomSample::limit(1.0) as f64))
+            .collect()
     }
 
     #[test]

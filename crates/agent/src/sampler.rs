@@ -7,7 +7,6 @@
 
 use crate::error::{Error, Result};
 use packet::{Capture, CaptureOptions, Filter, RandomSample};
-use sampling::ranges::NUMBERS;
 use std::time::Duration;
 
 /// The options of a sampler.
@@ -51,7 +50,8 @@ pub struct Taken {
 /// A running sampler.
 pub struct Sampler {
     capture: Capture,
-    options: SamplerOptions,
+    /// The most bytes of a frame to take.
+    kept: usize,
 }
 
 const BLOCK: usize = 1 << 16;
@@ -63,7 +63,12 @@ impl Sampler {
     /// [`Error::Option`] for a rate outside 0 to 1, or a ring of less than 128 KiB or more than 1 GiB;
     /// [`Error::Packet`] when the interface does not exist or the process lacks privileges.
     pub fn open(interface: &str, options: &SamplerOptions) -> Result<Sampler> {
-        let filter = filter(options)?;
+        if !(0.0..=1.0).contains(&options.rate) {
+            return Err(Error::Option(format!(
+                "the sampling rate {} is not within 0 to 1",
+                options.rate
+            )));
+        }
         let blocks = options.memory / BLOCK;
         if !(2..=(1 << 30) / BLOCK).contains(&blocks) {
             return Err(Error::Option(format!(
@@ -71,8 +76,16 @@ impl Sampler {
                 options.memory
             )));
         }
+        // At least the Ethernet header is kept.
+        let kept = options.header.max(14);
+        let sample = RandomSample {
+            below: RandomSample::limit(options.rate),
+            keep: kept,
+            except_port: options.except_port,
+            source: None,
+        };
         let capture = CaptureOptions {
-            filter: Some(filter),
+            filter: Some(Filter::random(&sample)),
             block_size: BLOCK,
             blocks,
             block_timeout: options.wait,
@@ -80,17 +93,7 @@ impl Sampler {
             arrival_stamps: false,
             ..CaptureOptions::default()
         };
-        Ok(Sampler { capture: Capture::open(interface, &capture)?, options: *options })
-    }
-
-    /// Changes the sampling rate from now on.
-    ///
-    /// # Errors
-    /// As [`Sampler::open`].
-    pub fn set_rate(&mut self, rate: f64) -> Result<()> {
-        self.options.rate = rate;
-        self.capture.set_filter(&filter(&self.options)?)?;
-        Ok(())
+        Ok(Sampler { capture: Capture::open(interface, &capture)?, kept: kept as usize })
     }
 
     /// Hands every sample that is ready, or that arrives within `patience`, to `take`: the first bytes of the frame and
@@ -103,12 +106,11 @@ impl Sampler {
         patience: Duration,
         mut take: impl FnMut(&[u8], usize),
     ) -> Result<usize> {
-        let most = kept(&self.options) as usize;
         let Some(block) = self.capture.next_block(patience)? else { return Ok(0) };
         let mut count = 0;
         for frame in block.frames() {
             // With its VLAN tag, a frame may have more bytes than requested.
-            take(frame.data.get(..most).unwrap_or(frame.data), frame.length);
+            take(frame.data.get(..self.kept).unwrap_or(frame.data), frame.length);
             count += 1;
         }
         Ok(count)
@@ -124,22 +126,13 @@ impl Sampler {
     }
 }
 
-fn filter(options: &SamplerOptions) -> Result<Filter> {
-    if !(0.0..=1.0).contains(&options.rate) {
-        return Err(Error::Option(format!(
-            "the sampling rate {} is not within 0 to 1",
-            options.rate
-        )));
+/// Runs `work` in that network namespace, or in the thread's own namespace.
+pub(crate) fn within<T: Send>(
+    namespace: Option<&str>,
+    work: impl FnOnce() -> Result<T> + Send,
+) -> Result<T> {
+    match namespace {
+        Some(namespace) => packet::in_namespace(namespace, work)?,
+        None => work(),
     }
-    Ok(Filter::random(&RandomSample {
-        below: (options.rate * NUMBERS as f64).round() as u64,
-        keep: kept(options),
-        except_port: options.except_port,
-        source: None,
-    }))
-}
-
-/// The number of kept bytes: at least the Ethernet header.
-fn kept(options: &SamplerOptions) -> u32 {
-    options.header.max(14)
 }

@@ -24,9 +24,8 @@
 use crate::error::{Error, Result};
 use crate::netlink::Socket;
 use crate::netlink::traffic::{
-    ClassCounters, ClassRates, Place, Qdisc, ROOT, change_class, delete_qdisc, get_classes,
-    get_counters, get_qdiscs, new_class, new_filter, new_htb, new_queue, read_class, read_counters,
-    read_qdisc,
+    ClassRates, Place, Qdisc, ROOT, change_class, delete_qdisc, get_classes, get_counters,
+    get_qdiscs, new_class, new_filter, new_htb, new_queue, read_class, read_qdisc, read_received,
 };
 use fabric::{Bandwidth, MacAddress};
 use nix::errno::Errno;
@@ -35,6 +34,8 @@ use std::io::ErrorKind;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::time::{Duration, Instant};
+
+pub use crate::netlink::traffic::Counters;
 
 /// The letters "WE": the major number of the agent's queueing discipline.
 const MAJOR: u32 = 0x5745_0000;
@@ -58,19 +59,6 @@ pub struct Shape {
     pub bandwidth: Bandwidth,
     /// The destinations with their own class; at most 1,024.
     pub destinations: Vec<MacAddress>,
-}
-
-/// The counters of one destination.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Sent bytes, with Ethernet headers.
-    pub bytes: u64,
-    /// Bytes that wait.
-    pub backlog: u32,
-    /// Frames that the full queue dropped.
-    pub dropped: u32,
-    /// How often the class had to wait at its ceiling; the counter wraps.
-    pub throttled: u32,
 }
 
 /// A shaper on an interface.
@@ -147,11 +135,11 @@ impl Shaper {
         let mut vnic = false;
         let classes = get_classes(self.index, MAJOR);
         let asked = self.socket.ask(classes, |message| {
-            let Some(class) = read_class(message) else { return };
-            vnic |= class.place.handle == VNIC;
-            let number = class.place.handle.checked_sub(FIRST).map(|number| number as usize);
+            let Some((class, counters)) = read_class(message) else { return };
+            vnic |= class.handle == VNIC;
+            let number = class.handle.checked_sub(FIRST).map(|number| number as usize);
             if let Some(place) = number.and_then(|number| found.get_mut(number)) {
-                *place = Some(Counters::from(class));
+                *place = Some(counters);
             }
         });
         asked.map_err(|errno| self.refused("read the classes of", errno))?;
@@ -168,7 +156,7 @@ impl Shaper {
     pub fn received(&mut self) -> Result<u64> {
         let mut received = None;
         let asked = self.socket.ask(get_counters(self.index), |message| {
-            received = read_counters(message).map(|(received, _)| received).or(received);
+            received = read_received(message).or(received);
         });
         let refused = asked.err().unwrap_or(Errno::ENODATA);
         received.ok_or_else(|| self.refused("read the counters of", refused))
@@ -229,11 +217,11 @@ impl Shaper {
         let class = root.place.handle | default;
         let mut classes = Vec::new();
         let asked = self.socket.ask(get_classes(self.index, root.place.handle), |message| {
-            classes.extend(read_class(message));
+            classes.extend(read_class(message).map(|(class, _)| class));
         });
         asked.map_err(|errno| self.refused("read the classes of", errno))?;
-        let is_there = classes.iter().any(|one| one.place.handle == class);
-        let is_leaf = classes.iter().all(|one| one.place.parent != class);
+        let is_there = classes.iter().any(|one| one.handle == class);
+        let is_leaf = classes.iter().all(|one| one.parent != class);
         let is_taken = qdiscs.iter().any(|one| one.place.parent == class && one.place.handle != 0);
         if !is_there || !is_leaf || is_taken {
             return refuse(format!("has no free default class {default:x}"));
@@ -293,13 +281,6 @@ impl Shaper {
 
     fn refused(&self, doing: &str, errno: Errno) -> Error {
         refusal(&format!("{doing} {}", self.shape.interface), errno)
-    }
-}
-
-impl From<ClassCounters> for Counters {
-    fn from(class: ClassCounters) -> Counters {
-        let ClassCounters { bytes, backlog, dropped, throttled, .. } = class;
-        Counters { bytes, backlog, dropped, throttled }
     }
 }
 

@@ -12,12 +12,12 @@
 //! killed, a process beside the agent calls [`BridgeSampling::end`]; Weir's own samplers end with their process.
 
 use crate::error::{Error, Result};
-use crate::exporter::{Exporter, Sent};
+use crate::exporter::{Exporter, Sent, own_address};
 use crate::ovsdb::{Database, OvsSampling};
-use crate::sampler::{Sampler, SamplerOptions, Taken};
+use crate::sampler::{Sampler, SamplerOptions, Taken, within};
 use crate::sflow::Origin;
 use std::collections::VecDeque;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -94,10 +94,7 @@ impl OwnSampler {
             let index = packet::Interface::find(&sampling.interface)?.index;
             Ok((Sampler::open(&sampling.interface, &options)?, index))
         };
-        let (sampler, interface) = match &sampling.namespace {
-            Some(namespace) => packet::in_namespace(namespace, open)??,
-            None => open()?,
-        };
+        let (sampler, interface) = within(sampling.namespace.as_deref(), open)?;
         let agent = sampling.agent.map_or_else(|| address_towards(sampling.collector), Ok)?;
         let origin = Origin { agent, sub_agent: sampling.sub_agent, interface };
         let exporter = Exporter::new(sampling.collector, origin, sampling.stands_for)?;
@@ -127,11 +124,7 @@ impl OwnSampler {
 
 /// The address of this machine that is the source of datagrams to the collector.
 fn address_towards(collector: SocketAddr) -> Result<IpAddr> {
-    let here: IpAddr = match collector {
-        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-    };
-    let local = UdpSocket::bind((here, 0)).and_then(|socket| {
+    let local = UdpSocket::bind(own_address(collector)).and_then(|socket| {
         socket.connect(collector)?;
         socket.local_addr()
     });

@@ -127,14 +127,13 @@ fn root_the_sampler_takes_the_configured_share_of_packets() {
         return;
     }
     let network = Network::pair("share");
-    // The test reads nothing while it sends probes. The longer the sending takes, the more blocks are closed by their
-    // timeout, so the ring has to be large.
-    let options = SamplerOptions { rate: 0.25, memory: 64 << 20, ..SamplerOptions::default() };
-    let mut sampler = network.at("h2", || Sampler::open("eth0", &options)).unwrap();
     let collector = UdpSocket::bind("127.0.0.1:0").unwrap();
     let origin = agent::sflow::Origin { agent: [10, 0, 0, 2].into(), sub_agent: 0, interface: 1 };
     for rate in [0.25, 0.03, 1.0, 0.0] {
-        sampler.set_rate(rate).unwrap();
+        // The test reads nothing while it sends probes. The longer the sending takes, the more blocks are closed by
+        // their timeout, so the ring has to be large.
+        let options = SamplerOptions { rate, memory: 64 << 20, ..SamplerOptions::default() };
+        let mut sampler = network.at("h2", || Sampler::open("eth0", &options)).unwrap();
         let before = sampler.taken().unwrap();
         network.send(PROBES);
         let mut exporter =
@@ -328,7 +327,13 @@ fn ovs_an_enacted_plan_samples_at_the_planned_rates() {
         }
         let way =
             |processor| if processor == own { "here".to_owned() } else { format!("to{processor}") };
-        let destinations = agent::mirror::of_plan(&plan, own, way);
+        let flows = plan.flows.iter().filter(|flow| flow.origin == own);
+        let destination = |flow: &sampling::Flow| Destination {
+            share: flow.rate,
+            tenant: None,
+            interface: way(flow.processor),
+        };
+        let destinations: Vec<_> = flows.map(destination).collect();
         network.tc(&host, &script("vm", &destinations, &["vm"]).unwrap());
     }
     for own in 0..SERVERS as u32 {

@@ -232,17 +232,10 @@ impl Discovery {
     /// Links whose last probe is older than the lifetime.
     pub fn poll_event(&mut self, now: Instant) -> Option<Event> {
         self.mind_the_clock(now);
-        while let Some(&(deadline, port)) = self.expiring.first() {
-            if deadline > now {
-                break;
-            }
+        while let Some(&(deadline, port)) = self.expiring.first().filter(|(at, _)| *at <= now) {
             self.expiring.remove(&(deadline, port));
             let peer = self.peer(port);
-            let Some((from, _)) = self.ports.get(&port).and_then(|state| state.heard) else {
-                continue;
-            };
-            self.change(port, |state| state.heard = None);
-            self.change(from, |state| state.reaches = None);
+            self.forget(port);
             if let Some(peer) = peer {
                 return Some(Event::LinkDown(port.min(peer), port.max(peer)));
             }
@@ -272,15 +265,9 @@ impl Discovery {
         if let Some(due) = state.due {
             self.due.remove(&(due, port));
         }
-        if let Some((from, at)) = state.heard {
-            self.expiring.remove(&(at + self.settings.lifetime, port));
-            self.change(from, |sender| sender.reaches = None);
-        }
+        self.forget(port);
         if let Some(to) = state.reaches {
-            if let Some((_, at)) = self.ports.get(&to).and_then(|receiver| receiver.heard) {
-                self.expiring.remove(&(at + self.settings.lifetime, to));
-            }
-            self.change(to, |receiver| receiver.heard = None);
+            self.forget(to);
         }
         let Port { is_up, is_edge, .. } = state;
         self.change(port, |state| *state = Port { is_up, is_edge, ..Port::default() });

@@ -1,9 +1,14 @@
 //! The text form of datapath ids.
 
+use crate::text_error::TextError;
 use alloc::borrow::ToOwned;
 use alloc::vec::Vec;
 use core::fmt;
 use core::str::FromStr;
+
+const DPID: TextError = TextError(
+    "a dpid: eight bytes as \"00:00:00:00:00:00:00:01\", or up to 16 hex digits, 0x or not",
+);
 
 /// A datapath id; prints as `00:00:00:00:00:00:00:01`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -23,26 +28,14 @@ pub(crate) fn write_octets(f: &mut fmt::Formatter<'_>, octets: &[u8]) -> fmt::Re
     Ok(())
 }
 
-/// The text is no datapath id.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DpidError;
-
-impl fmt::Display for DpidError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("expected a dpid: eight bytes as \"00:00:00:00:00:00:00:01\", or up to 16 hex digits, 0x or not")
-    }
-}
-
-impl core::error::Error for DpidError {}
-
 impl FromStr for Dpid {
-    type Err = DpidError;
+    type Err = TextError;
 
-    fn from_str(text: &str) -> Result<Self, DpidError> {
+    fn from_str(text: &str) -> Result<Self, TextError> {
         let digits = if text.contains(':') {
             let bytes: Vec<&str> = text.split(':').collect();
             if bytes.len() != 8 || bytes.iter().any(|byte| byte.len() != 2) {
-                return Err(DpidError);
+                return Err(DPID);
             }
             bytes.concat()
         } else {
@@ -51,9 +44,9 @@ impl FromStr for Dpid {
         // The digits are checked separately, because `from_str_radix` accepts a sign.
         if digits.is_empty() || digits.len() > 16 || !digits.bytes().all(|b| b.is_ascii_hexdigit())
         {
-            return Err(DpidError);
+            return Err(DPID);
         }
-        u64::from_str_radix(&digits, 16).map(Dpid).map_err(|_| DpidError)
+        u64::from_str_radix(&digits, 16).map(Dpid).map_err(|_| DPID)
     }
 }
 

@@ -224,10 +224,9 @@ impl Embedding {
             next.leave_all();
             next.place_all(network)?;
         }
-        let changes = next.redraw(network);
-        let moves = self.moves_to(&next);
+        let changes = next.redraw(network, &self.places());
         *self = next;
-        Ok(Changes { moves, ..changes })
+        Ok(changes)
     }
 
     /// Returns the changes that [`apply`](Embedding::apply) would make.
@@ -244,8 +243,7 @@ impl Embedding {
     pub fn handle_changes(&mut self, network: &Network) -> Changes {
         let before = self.places();
         self.catch_up(network);
-        let changes = self.redraw(network);
-        Changes { moves: self.moves_from(&before), ..changes }
+        self.redraw(network, &before)
     }
 
     /// Moves trunks away from a physical switch that has refused the rules of these transits, for example because its
@@ -259,8 +257,7 @@ impl Embedding {
     ) -> Changes {
         let before = self.places();
         self.go_around(network, switch, refused);
-        let changes = self.redraw(network);
-        Changes { moves: self.moves_from(&before), ..changes }
+        self.redraw(network, &before)
     }
 
     /// Ends the waiting for trunks whose place the network has not confirmed since [`restore`](Embedding::restore).
@@ -269,8 +266,7 @@ impl Embedding {
         self.is_holding = false;
         self.release_held(network);
         self.catch_up(network);
-        let changes = self.redraw(network);
-        Changes { moves: self.moves_from(&before), ..changes }
+        self.redraw(network, &before)
     }
 
     /// The map of a physical switch; `None` if the switch has no task.
@@ -344,15 +340,11 @@ impl Embedding {
         Ok(())
     }
 
-    fn places(&self) -> BTreeMap<TrunkId, Vec<Wire>> {
+    fn places(&self) -> Places {
         self.trunks.iter().map(|(&id, trunk)| (id, place_of(trunk))).collect()
     }
 
-    fn moves_to(&self, next: &Embedding) -> Vec<TrunkMove> {
-        next.moves_from(&self.places())
-    }
-
-    fn moves_from(&self, before: &BTreeMap<TrunkId, Vec<Wire>>) -> Vec<TrunkMove> {
+    fn moves_from(&self, before: &Places) -> Vec<TrunkMove> {
         let gone = before.keys().filter(|id| !self.trunks.contains_key(id));
         let all = self.trunks.keys().chain(gone);
         let moves = all.map(|id| TrunkMove {
@@ -363,8 +355,8 @@ impl Embedding {
         moves.filter(|it| it.from != it.to).collect()
     }
 
-    /// Computes the maps again, and returns the differences.
-    fn redraw(&mut self, network: &Network) -> Changes {
+    /// Computes the maps again, and returns the differences. `before`: the places of the trunks before the change.
+    fn redraw(&mut self, network: &Network, before: &Places) -> Changes {
         let parted = mem::take(&mut self.has_begun);
         if parted {
             self.rounds.run();
@@ -391,7 +383,7 @@ impl Embedding {
         let ports = port_changes(&ports_before, &ports(&self.maps));
         let grew = mem::take(&mut self.has_grown);
         let oversubscribed = self.follow_oversubscribed(network);
-        Changes { switches, ports, moves: Vec::new(), oversubscribed, parted, grew }
+        Changes { switches, ports, moves: self.moves_from(before), oversubscribed, parted, grew }
     }
 
     /// The links that have become oversubscribed.
@@ -408,6 +400,8 @@ impl Embedding {
         new.filter_map(describe).collect()
     }
 }
+
+type Places = BTreeMap<TrunkId, Vec<Wire>>;
 
 fn place_of(trunk: &Trunk) -> Vec<Wire> {
     trunk.in_use().map(|active| active.wires.clone()).unwrap_or_default()

@@ -70,32 +70,6 @@ impl Hose {
         Ok(())
     }
 
-    /// Removes a virtual interface with its flows. The result is the remaining flows whose rate has changed.
-    pub fn remove_vnic(&mut self, id: VnicId) -> Result<Vec<Change>, Error> {
-        let vnic = self.vnics.get(&id).ok_or(Error::UnknownId(id.0))?;
-        let flows: Vec<FlowId> = vnic.sends.union(&vnic.receives).copied().collect();
-        let changes = self.change(&flows, &[])?;
-        self.vnics.remove(&id);
-        Ok(changes)
-    }
-
-    /// Changes the bandwidth that a virtual interface may send and receive.
-    pub fn set_bandwidth(
-        &mut self,
-        id: VnicId,
-        bandwidth: Bandwidth,
-    ) -> Result<Vec<Change>, Error> {
-        let vnic = self.vnics.get_mut(&id).ok_or(Error::UnknownId(id.0))?;
-        vnic.bandwidth = bandwidth;
-        let receivers = vnic.sends.iter().filter_map(|flow| Some(self.flows.get(flow)?.to));
-        let concerned: BTreeSet<VnicId> = receivers.chain([id]).collect();
-        let mut senders = BTreeSet::from([id]);
-        for receiver in concerned {
-            senders.extend(self.offer(receiver));
-        }
-        Ok(self.settle(&senders))
-    }
-
     /// Adds a flow. The result is the flows whose rate has changed, including the new flow.
     pub fn connect(
         &mut self,
@@ -261,15 +235,11 @@ pub fn shares(bandwidths: &[Bandwidth], wishes: &[Wish]) -> Result<Vec<f64>, Err
     for pair in &links {
         *alike.entry(*pair).or_default() += 1;
     }
-    let demand = |(wish, links): (&Wish, &'_ [usize; 2])| {
+    let demands = wishes.iter().zip(&links).map(|(wish, links)| {
         let own = bandwidths[wish.from].bits_per_second();
-        own / alike.get(links).copied().unwrap_or(1)
-    };
-    let weights: Vec<u64> = wishes.iter().zip(&links).map(demand).collect();
-    let demands = wishes.iter().zip(&links).zip(weights);
-    let demands: Vec<Demand<'_>> = demands
+        let weight = own / alike.get(links).copied().unwrap_or(1);
         // A virtual interface without bandwidth may send nothing, so its weight has no effect.
-        .map(|((wish, links), weight)| Demand { links, weight: weight.max(1), most: wish.most })
-        .collect();
-    max_min(&capacities, &demands)
+        Demand { links, weight: weight.max(1), most: wish.most }
+    });
+    max_min(&capacities, &demands.collect::<Vec<_>>())
 }

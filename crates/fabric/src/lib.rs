@@ -30,6 +30,7 @@ pub mod paths;
 pub mod reservations;
 pub mod share;
 pub mod text;
+pub mod text_error;
 pub mod time;
 pub mod units;
 pub mod usage;

@@ -97,11 +97,6 @@ impl Link {
         self.up
     }
 
-    /// Whether the link is plugged in.
-    pub const fn is_plugged(&self) -> bool {
-        self.plugged
-    }
-
     /// The switches at both ends, if the link connects two switches.
     pub const fn switches(&self) -> Option<(SwitchIndex, SwitchIndex)> {
         match (self.from, self.to) {

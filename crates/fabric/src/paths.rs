@@ -28,8 +28,8 @@ pub struct Search {
     heap: BinaryHeap<Reverse<(Cost, u32)>>,
 }
 
-/// The cost of a path; among equal costs the number of hops.
-type Cost = (u64, u32);
+/// The cost of a path.
+type Cost = u64;
 
 /// The best way to reach a switch: the cost and the last link.
 type Reached = Option<(Cost, Option<LinkId>)>;
@@ -43,19 +43,7 @@ impl Search {
         to: SwitchIndex,
         usable: impl Fn(LinkId) -> bool,
     ) -> Option<Path> {
-        self.cheapest(network, from, to, |link| usable(link).then_some(0))
-    }
-
-    /// The path with the smallest sum of costs, then with the fewest links. `cost` returns `None` for a link that must
-    /// not be used. This is Dijkstra's algorithm.
-    pub fn cheapest(
-        &mut self,
-        network: &Network,
-        from: SwitchIndex,
-        to: SwitchIndex,
-        cost: impl Fn(LinkId) -> Option<u64>,
-    ) -> Option<Path> {
-        let step = |(sum, hops): Cost, link| Some((cost(link)?.saturating_add(sum), hops + 1));
+        let step = |cost: Cost, link| usable(link).then_some(cost + 1);
         self.explore(network, from, to, step)?;
         self.trace(network, to)
     }
@@ -72,17 +60,17 @@ impl Search {
         // The cost is the greatest number minus the width of the narrowest link, so the smallest cost is the widest
         // path. This search does not minimize the hops (a wider detour may end in a narrow link). A second search over
         // all links that are wide enough does.
-        let step = |(short, _): Cost, link| match width(link) {
+        let step = |short: Cost, link| match width(link) {
             0 => None,
-            wide => Some((short.max(u64::MAX - wide), 0)),
+            wide => Some(short.max(u64::MAX - wide)),
         };
-        let (short, _) = self.explore(network, from, to, step)?;
+        let short = self.explore(network, from, to, step)?;
         let widest = u64::MAX - short;
         let path = self.shortest(network, from, to, |link| width(link) >= widest)?;
         Some((path, widest))
     }
 
-    /// Reaches switches in order of cost until `to`, and returns the cost of `to`.
+    /// Reaches switches in order of cost until `to`, and returns the cost of `to`. This is Dijkstra's algorithm.
     fn explore(
         &mut self,
         network: &Network,
@@ -93,8 +81,8 @@ impl Search {
         self.best.clear();
         self.best.resize(network.switch_slots(), None);
         self.heap.clear();
-        self.best[from.index()] = Some(((0, 0), None));
-        self.heap.push(Reverse(((0, 0), from.0)));
+        self.best[from.index()] = Some((0, None));
+        self.heap.push(Reverse((0, from.0)));
         while let Some(Reverse((cost, at))) = self.heap.pop() {
             if at == to.0 {
                 return Some(cost);

@@ -90,13 +90,17 @@ impl Reservations {
             return Err(Error::DuplicateId(id.0));
         }
         let (active, backup) = self.find(network, &request, closed)?;
-        self.ledger.hold(id, both_directions(&active), request.bandwidth);
-        if let Some(backup) = &backup {
-            self.ledger.hold(id, both_directions(backup), request.bandwidth);
-        }
         let home = active.clone();
-        let reservation = Reservation::new(request, home, active, backup);
-        Ok(self.all.entry(id).or_insert(reservation))
+        Ok(self.put_in(id, Reservation::new(request, home, active, backup)))
+    }
+
+    /// Reserves the bandwidth of a reservation on its paths.
+    fn put_in(&mut self, id: ReservationId, reservation: Reservation) -> &Reservation {
+        for path in reservation.paths() {
+            self.ledger.hold(id, both_directions(path), reservation.request.bandwidth);
+        }
+        set(&mut self.unsettled, id, !reservation.is_settled());
+        self.all.entry(id).or_insert(reservation)
     }
 
     /// Reserves bandwidth on paths that were computed earlier, without changing them. The paths are accepted without
@@ -110,7 +114,7 @@ impl Reservations {
         home: Path,
         active: Path,
         backup: Option<Path>,
-    ) -> Result<&Reservation, Error> {
+    ) -> Result<(), Error> {
         if self.all.contains_key(&id) {
             return Err(Error::DuplicateId(id.0));
         }
@@ -127,14 +131,10 @@ impl Reservations {
         if backup.as_ref().is_some_and(|path| !apart(path)) {
             return Err(Error::NoBackup);
         }
-        for path in [Some(&active), backup.as_ref()].into_iter().flatten() {
-            self.ledger.hold(id, both_directions(path), request.bandwidth);
-        }
-        let reservation = Reservation::new(request, home, active, backup);
+        let reservation = self.put_in(id, Reservation::new(request, home, active, backup));
         let links = reservation.paths().flat_map(both_directions).collect::<Vec<_>>();
         self.note_resized(network, &links);
-        set(&mut self.unsettled, id, !reservation.is_settled());
-        Ok(self.all.entry(id).or_insert(reservation))
+        Ok(())
     }
 
     /// Reserves bandwidth in both directions of these links, for a reservation that is [adopted](Reservations::adopt)
@@ -339,12 +339,9 @@ impl Reservations {
         id: ReservationId,
         closed: &dyn Fn(LinkId) -> bool,
     ) -> Option<Move> {
-        let mut reservation = self.all.remove(&id)?;
-        let bandwidth = reservation.request.bandwidth;
         // The reservation is released first, because its new paths may use the same links.
-        for path in reservation.paths() {
-            self.ledger.release(id, both_directions(path), bandwidth);
-        }
+        let mut reservation = self.take_out(id).ok()?;
+        let bandwidth = reservation.request.bandwidth;
         let shut = Shut { switches: &reservation.avoided, closed };
         let stands = |path: &Option<Path>| {
             path.clone().filter(|path| reservation.stands(network, path, closed))
@@ -372,15 +369,11 @@ impl Reservations {
                 .or_else(|| self.beside(network, &reservation.request, active, disjoint, shut))
                 .or_else(|| kept().next())
         });
-        for path in active.iter().chain(&backup) {
-            self.ledger.hold(id, both_directions(path), bandwidth);
-        }
         let is_left = |path: &Path| Some(path) != active.as_ref() && Some(path) != backup.as_ref();
         self.has_freed |= reservation.paths().any(is_left);
         let before = core::mem::replace(&mut reservation.active, active.clone());
         reservation.backup = backup;
-        set(&mut self.unsettled, id, !reservation.is_settled());
-        self.all.insert(id, reservation);
+        self.put_in(id, reservation);
         (before != active).then_some(Move { id, from: before, to: active })
     }
 

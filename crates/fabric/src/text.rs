@@ -2,21 +2,9 @@
 
 use crate::dpid::Dpid;
 use crate::embedding::{Block, VirtualPortId};
+use crate::text_error::TextError;
 use crate::units::{Bandwidth, MacAddress, PortId, PortNumber};
-use core::fmt;
 use core::str::FromStr;
-
-/// The text has another form; prints the expected form.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TextError(&'static str);
-
-impl fmt::Display for TextError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "expected {}", self.0)
-    }
-}
-
-impl core::error::Error for TextError {}
 
 const PORT: TextError = TextError("a dpid and a port, such as \"00:00:00:00:00:00:00:01 port 2\"");
 const NUMBER: TextError = TextError("a port's number, or LOCAL");

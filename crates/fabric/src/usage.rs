@@ -120,9 +120,13 @@ impl Usage {
         id: FlowId,
         links: Box<[LinkId]>,
     ) -> Result<(), Error> {
-        let flow = self.flows.get(&id).ok_or(Error::UnknownId(id.0))?;
-        let flow = Flow { links, ..*flow };
-        self.replace(network, id, flow)
+        let before = self.flows.get(&id).cloned().ok_or(Error::UnknownId(id.0))?;
+        let flow = Flow { links, ..before };
+        self.check(network, &flow, Some(&before))?;
+        self.take(&before);
+        self.put(&flow);
+        self.flows.insert(id, flow);
+        Ok(())
     }
 
     /// The flow with this number.
@@ -168,15 +172,6 @@ impl Usage {
     /// Links whose load has changed since the last call.
     pub fn take_touched(&mut self) -> BTreeSet<LinkId> {
         core::mem::take(&mut self.touched)
-    }
-
-    fn replace(&mut self, network: &Network, id: FlowId, flow: Flow) -> Result<(), Error> {
-        let before = self.flows.get(&id).cloned().ok_or(Error::UnknownId(id.0))?;
-        self.check(network, &flow, Some(&before))?;
-        self.take(&before);
-        self.put(&flow);
-        self.flows.insert(id, flow);
-        Ok(())
     }
 
     /// An error if a flow cannot be added to its links after the load of `instead` is removed.

@@ -31,7 +31,7 @@ fn is_sound(network: &Network, path: &Path) -> bool {
 
 proptest! {
     #[test]
-    fn shortest_cheapest_and_widest_paths_equal_exhaustive_search(network in small()) {
+    fn shortest_and_widest_paths_equal_exhaustive_search(network in small()) {
         let (from, to) = ends(&network);
         let all = all_paths(&network, from, to);
         let mut search = Search::default();
@@ -39,18 +39,12 @@ proptest! {
         let shortest = search.shortest(&network, from, to, |_| true);
         prop_assert_eq!(shortest.as_ref().map(Path::hops), all.iter().map(Vec::len).min());
 
-        let cost = |link: LinkId| u64::from(link.wire()) * 7 % 5;
-        let sum = |links: &[LinkId]| links.iter().map(|&link| cost(link)).sum::<u64>();
-        let cheapest = search.cheapest(&network, from, to, |link| Some(cost(link)));
-        let best = all.iter().map(|links| (sum(links), links.len())).min();
-        prop_assert_eq!(cheapest.as_ref().map(|path| (sum(path.links()), path.hops())), best);
-
         let widest = search.widest(&network, from, to, |link| width(&network, link));
         let best = all.iter().map(|links| (narrowest(&network, links), usize::MAX - links.len())).max();
         let found = widest.as_ref().map(|(path, wide)| (*wide, usize::MAX - path.hops()));
         prop_assert_eq!(found, best);
 
-        for path in shortest.iter().chain(&cheapest).chain(widest.as_ref().map(|(path, _)| path)) {
+        for path in shortest.iter().chain(widest.as_ref().map(|(path, _)| path)) {
             prop_assert!(is_sound(&network, path));
         }
     }

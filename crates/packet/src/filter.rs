@@ -18,7 +18,8 @@ pub struct Filter {
 /// Which frames a random filter takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RandomSample {
-    /// A frame is taken if the kernel's random 32-bit number for it is below this: 2³² takes every frame, 0 none.
+    /// A frame is taken if the kernel's random 32-bit number for the frame is below this: 2³² takes every frame, 0 none.
+    /// [`RandomSample::limit`] computes this number from a share.
     pub below: u64,
     /// How many bytes of a taken frame to keep, from the Ethernet header on.
     pub keep: u32,
@@ -27,6 +28,14 @@ pub struct RandomSample {
     pub except_port: Option<u16>,
     /// Only IPv4 from this network, with at most one VLAN tag: its address and the prefix's length, 0 to 32.
     pub source: Option<(Ipv4Addr, u8)>,
+}
+
+impl RandomSample {
+    /// The limit by which a filter takes this share (0 to 1) of the frames.
+    pub fn limit(share: f64) -> u64 {
+        const NUMBERS: u64 = 1 << 32;
+        (share * NUMBERS as f64).round() as u64
+    }
 }
 
 // Codes of linux/bpf_common.h, as they are combined here.

@@ -180,8 +180,10 @@ impl Oflops2012 {
     /// The tables and figures of the measurements.
     #[must_use]
     pub fn extras(&self, evaluation: &Evaluation) -> Extras {
-        let note = "quick: fewer probes, rules and repetitions than a full run";
-        let note = self.quick.then_some(note);
+        let note = match self.quick {
+            true => "quick: fewer probes, rules and repetitions than a full run",
+            false => "",
+        };
         let points = &evaluation.results.points;
         let mut extras = Extras::default();
         if self.wants(Part::Table2) {
@@ -190,16 +192,9 @@ impl Oflops2012 {
         }
         for (part, name, lines, caption) in figures(points) {
             if self.wants(part) {
-                let drawing = lines.draw();
-                let drawing = match note {
-                    Some(note) => drawing.with_note(note),
-                    None => drawing,
-                };
-                extras.figures.push(Figure {
-                    name: name.to_owned(),
-                    drawing,
-                    caption: caption.to_owned(),
-                });
+                let drawing = lines.draw().with_note(note);
+                let (name, caption) = (name.to_owned(), caption.to_owned());
+                extras.figures.push(Figure { name, drawing, caption });
             }
         }
         extras

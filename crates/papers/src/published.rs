@@ -28,11 +28,6 @@ pub fn is_published(point: &Point) -> bool {
     point.system.ends_with(PUBLISHED)
 }
 
-/// A cell of a table: the mean of a metric in another unit.
-pub(crate) fn cell(point: &Point, metric: &str, factor: f64) -> String {
-    point.mean(metric).map_or_else(|| "–".to_owned(), |value| number(value * factor))
-}
-
 /// A table of published and measured values, one row per case; `columns` contains title, metric and
 /// factor of each column.
 pub(crate) fn side_by_side(
@@ -43,7 +38,9 @@ pub(crate) fn side_by_side(
     let titles = columns.iter().map(|&(title, ..)| title);
     let mut table = Table::new(["case", "system"].into_iter().chain(titles));
     for point in points {
-        let cells = columns.iter().map(|&(_, metric, factor)| cell(point, metric, factor));
+        let cells = columns.iter().map(|&(_, metric, factor)| {
+            point.mean(metric).map_or_else(|| "–".to_owned(), |value| number(value * factor))
+        });
         table.row([point.label(), name(point)].into_iter().chain(cells));
     }
     table

@@ -26,7 +26,7 @@ pub(crate) fn settings_of(lab: &Lab, vnics: &[(&str, &str, u64)]) -> anyhow::Res
         let found = lab.topology().host(host).with_context(|| format!("no host {host}"))?;
         Ok(Site {
             name: host.to_owned(),
-            mac: MacAddress::new(found.mac.0).map_err(|error| anyhow::anyhow!("{error}"))?,
+            mac: MacAddress::new(found.mac.0)?,
             bandwidth: Bandwidth::from_megabits_per_second(mbit),
             tenant: tenant.to_owned(),
             agent: "agent".to_owned(),

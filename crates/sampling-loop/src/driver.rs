@@ -319,9 +319,8 @@ impl Driver {
             self.links.iter().map(|link| link.as_ref().and_then(|link| link.round)).collect();
         let epoch = self.conduct.in_force().map(|(epoch, _)| epoch);
         let (samples, ports) = (self.sink.lock().total().samples, self.ports());
-        let is_settled = !self.conduct.is_enacting();
-        let rates = self.conduct.in_force().map(|(epoch, flows)| (epoch, flows.to_vec()));
-        let verdict = self.verify.handle(&self.site, rates.filter(|_| is_settled), samples, &ports);
+        let settled = self.conduct.in_force().filter(|_| !self.conduct.is_enacting());
+        let verdict = self.verify.handle(&self.site, settled, samples, &ports);
         let own = servers.iter().flatten().map(|seen| seen.own).sum();
         servers.iter().any(Option::is_some).then(|| Round {
             seconds: self.started.elapsed().as_secs_f64(),

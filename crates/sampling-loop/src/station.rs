@@ -10,7 +10,7 @@
 //! ends it.
 
 use crate::counters;
-use crate::protocol::{Counted, Observed, Report, Request, Setup};
+use crate::protocol::{Counted, CpuSource, Observed, Report, Request, Setup};
 use agent::station::{Machine, Receiver, ReceiverOptions, Reporter, Station, is_out};
 use anyhow::{Context, bail};
 use lab::{CpuBound, OpenVSwitch};
@@ -21,7 +21,6 @@ use packet::{
 use sampling::control::{Guard, Import, Step};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver as Channel, RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -112,7 +111,6 @@ struct Server {
     station: Station<Real>,
     switch: OpenVSwitch,
     started: Instant,
-    cpu: Cpu,
     tick_cpu: (Instant, f64),
     seen_cpu: (Instant, f64),
     guard: Guard,
@@ -134,8 +132,7 @@ impl Server {
         let machine =
             Real { namespace: setup.namespace.clone(), options, reporters: Arc::clone(&reporters) };
         let station = Station::new(setup.station.clone(), machine)?;
-        let cpu = Cpu::of(&setup);
-        let now = (Instant::now(), cpu.busy()?);
+        let now = (Instant::now(), busy(&setup)?);
         let probes = setup.test.as_ref();
         let probes = probes.map(|ports| Probes::open(setup.namespace.as_deref(), ports));
         let server = Server {
@@ -147,7 +144,6 @@ impl Server {
             probes: probes.transpose()?,
             setup,
             station,
-            cpu,
             reporters,
             mirrored: Mirrored::default(),
         };
@@ -201,7 +197,7 @@ impl Server {
 
     /// The tick.
     fn look(&mut self) -> anyhow::Result<()> {
-        let now = (Instant::now(), self.cpu.busy()?);
+        let now = (Instant::now(), busy(&self.setup)?);
         let busy = share(self.tick_cpu, now);
         let since = self.tick_cpu.0.duration_since(self.started);
         self.tick_cpu = now;
@@ -226,7 +222,7 @@ impl Server {
     fn observe(&mut self) -> anyhow::Result<Observed> {
         let mut observed = self.counters()?;
         observed.sampled = self.sampled()?;
-        let now = (Instant::now(), self.cpu.busy()?);
+        let now = (Instant::now(), busy(&self.setup)?);
         observed.seconds = now.0.duration_since(self.started).as_secs_f64();
         observed.busy = Some(share(self.seen_cpu, now));
         self.seen_cpu = now;
@@ -283,29 +279,13 @@ fn share((from, before): (Instant, f64), (to, after): (Instant, f64)) -> f64 {
 }
 
 /// Seconds that a server has been busy, as a share of its CPU time.
-enum Cpu {
-    Group { usage: std::path::PathBuf, share: f64 },
-    Machine,
-}
-
-impl Cpu {
-    fn of(setup: &Setup) -> Cpu {
-        match &setup.cpu {
-            Some(source) => {
-                Cpu::Group { usage: source.usage.clone(), share: source.share.max(1e-3) }
-            }
-            None => Cpu::Machine,
+fn busy(setup: &Setup) -> anyhow::Result<f64> {
+    match &setup.cpu {
+        Some(CpuSource { usage, share }) => {
+            Ok(CpuBound::read_usage(usage)?.as_secs_f64() / share.max(1e-3))
         }
-    }
-
-    fn busy(&self) -> anyhow::Result<f64> {
-        match self {
-            Cpu::Group { usage, share } => {
-                Ok(CpuBound::read_usage(Path::new(usage))?.as_secs_f64() / share)
-            }
-            Cpu::Machine => machine_busy(&std::fs::read_to_string("/proc/stat")?)
-                .context("/proc/stat is not understood"),
-        }
+        None => machine_busy(&std::fs::read_to_string("/proc/stat")?)
+            .context("/proc/stat is not understood"),
     }
 }
 

@@ -49,7 +49,7 @@ impl Verify {
     pub(crate) fn handle(
         &mut self,
         site: &Site,
-        rates: Option<(u64, Vec<Flow>)>,
+        rates: Option<(u64, &[Flow])>,
         samples: u64,
         ports: &Ports,
     ) -> Option<Verdict> {
@@ -113,19 +113,18 @@ mod tests {
         let site = Site::read(site).unwrap();
         let flow =
             |processor, tenant, rate| Flow { origin: 0, processor, tenant, volume: 0.0, rate };
-        let flows = vec![flow(0, Some(0), 0.2), flow(1, Some(0), 0.3), flow(0, Some(1), 0.1)];
+        let flows = [flow(0, Some(0), 0.2), flow(1, Some(0), 0.3), flow(0, Some(1), 0.1)];
         let ports = |red, blue| Ports::from([((0, "r".into()), red), ((0, "b".into()), blue)]);
         let mut verify = Verify::default();
-        assert_eq!(verify.handle(&site, Some((1, flows.clone())), 50, &ports(100, 0)), None);
-        let verdict =
-            verify.handle(&site, Some((1, flows.clone())), 670, &ports(1100, 1000)).unwrap();
+        assert_eq!(verify.handle(&site, Some((1, &flows)), 50, &ports(100, 0)), None);
+        let verdict = verify.handle(&site, Some((1, &flows)), 670, &ports(1100, 1000)).unwrap();
         assert_eq!((verdict.expected, verdict.collected, verdict.of), (600.0, 620, 2000));
         assert!((verdict.deviation() - 1.0 / 30.0).abs() < 1e-9 && verdict.scatter > 0.0);
         // During a change nothing is compared; after the change the comparison starts again.
         assert_eq!(verify.handle(&site, None, 900, &ports(2000, 2000)), None);
-        assert_eq!(verify.handle(&site, Some((2, flows.clone())), 950, &ports(2000, 2000)), None);
+        assert_eq!(verify.handle(&site, Some((2, &flows)), 950, &ports(2000, 2000)), None);
         verify.forget();
-        assert_eq!(verify.handle(&site, Some((2, flows)), 990, &ports(3000, 3000)), None);
+        assert_eq!(verify.handle(&site, Some((2, &flows)), 990, &ports(3000, 3000)), None);
         assert_eq!(verify.all().len(), 1);
     }
 }

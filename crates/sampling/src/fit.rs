@@ -21,25 +21,15 @@ pub struct Fit {
     pub baseline: f64,
     /// α or β.
     pub cost: f64,
-    /// The standard error of [`Fit::baseline`].
-    pub baseline_error: f64,
     /// The standard error of [`Fit::cost`].
     pub cost_error: f64,
-    /// Degrees of freedom behind the standard errors: samples − 2. A confidence interval is an estimate ± Student's t
-    /// of that many times its standard error.
+    /// Degrees of freedom behind the standard error: samples − 2. A confidence interval is the estimate ± Student's t of
+    /// that many times its standard error.
     pub freedom: usize,
     /// R² over the mean throughput at each rate, as in the paper (figure 2b).
     pub r_squared: f64,
     /// R² over all samples: lower, because repetitions differ, and no law of s explains that.
     pub r_squared_of_samples: f64,
-}
-
-impl Fit {
-    /// T(s) by the fitted law.
-    #[must_use]
-    pub fn throughput(&self, rate: f64) -> f64 {
-        self.baseline / (1.0 + self.cost * rate)
-    }
 }
 
 /// Fits the law by Gauss and Newton's method, starting from the line 1/T = 1/T(0) + (α/T(0))·s.
@@ -130,25 +120,23 @@ fn slopes(rate: f64, baseline: f64, cost: f64) -> (f64, f64) {
     (1.0 / divisor, -baseline * rate / (divisor * divisor))
 }
 
-/// Sums of the normal equations: JᵀJ as (aa, ab, bb).
-fn normal(samples: &[Sample], baseline: f64, cost: f64) -> (f64, f64, f64) {
-    samples.iter().fold((0.0, 0.0, 0.0), |(aa, ab, bb), sample| {
+/// The normal equations: JᵀJ as (aa, ab, bb), and its determinant.
+fn normal(samples: &[Sample], baseline: f64, cost: f64) -> Result<((f64, f64, f64), f64)> {
+    let sums = samples.iter().fold((0.0, 0.0, 0.0), |(aa, ab, bb), sample| {
         let (a, b) = slopes(sample.rate, baseline, cost);
         (aa + a * a, ab + a * b, bb + b * b)
-    })
-}
-
-fn determinant(aa: f64, ab: f64, bb: f64) -> Result<f64> {
+    });
+    let (aa, ab, bb) = sums;
     let determinant = aa * bb - ab * ab;
     if determinant > 0.0 {
-        Ok(determinant)
+        Ok((sums, determinant))
     } else {
         Err(Error::Fit("the rates are too close to each other".to_owned()))
     }
 }
 
 fn step(samples: &[Sample], baseline: f64, cost: f64) -> Result<(f64, f64)> {
-    let (aa, ab, bb) = normal(samples, baseline, cost);
+    let ((aa, ab, bb), determinant) = normal(samples, baseline, cost)?;
     let (mut ar, mut br) = (0.0, 0.0);
     for sample in samples {
         let (a, b) = slopes(sample.rate, baseline, cost);
@@ -156,7 +144,6 @@ fn step(samples: &[Sample], baseline: f64, cost: f64) -> Result<(f64, f64)> {
         ar += a * residual;
         br += b * residual;
     }
-    let determinant = determinant(aa, ab, bb)?;
     Ok(((bb * ar - ab * br) / determinant, (aa * br - ab * ar) / determinant))
 }
 
@@ -170,12 +157,10 @@ fn residual(samples: &[Sample], baseline: f64, cost: f64) -> f64 {
 fn judge(samples: &[Sample], baseline: f64, cost: f64) -> Result<Fit> {
     let freedom = samples.len() - 2;
     let variance = residual(samples, baseline, cost) / freedom as f64;
-    let (aa, ab, bb) = normal(samples, baseline, cost);
-    let determinant = determinant(aa, ab, bb)?;
+    let ((aa, ..), determinant) = normal(samples, baseline, cost)?;
     Ok(Fit {
         baseline,
         cost,
-        baseline_error: (variance * bb / determinant).sqrt(),
         cost_error: (variance * aa / determinant).sqrt(),
         freedom,
         r_squared: r_squared(&means(samples), baseline, cost),

@@ -4,7 +4,7 @@
 //! optimal plan.
 //!
 //! ```text
-//!   text ── input ──▶ Problem ── solve ──▶ Plan ── ranges ──▶ which random numbers lead where, per server
+//!   text ── input ──▶ Problem ── solve ──▶ Plan
 //!   (rate, throughput) ── fit ──▶ α, β
 //! ```
 //!
@@ -14,8 +14,7 @@
 //! * [`mod@solve`]: three solvers that find the same optimum: the paper's linear program, the reduced program, and an
 //!   exact combinatorial solver. `docs/sampling.md` has the derivation and the proof.
 //! * [`Plan`] lists what each server samples and where, and can check itself against the constraints.
-//! * [`simulate`]: the paper's numerical evaluation. [`ranges`]: a plan as disjoint ranges of a random number.
-//!   [`estimate`]: estimated totals of samples, with confidence intervals.
+//! * [`simulate`]: the paper's numerical evaluation. [`estimate`]: estimated totals of samples, with confidence intervals.
 //! * [`control`]: the closed loop: it estimates capacities, plans when loads change, and enacts each plan on all
 //!   servers or on none.
 //!
@@ -32,7 +31,6 @@ pub mod fit;
 pub mod input;
 mod plan;
 mod problem;
-pub mod ranges;
 pub mod simulate;
 pub mod solve;
 mod solver;

@@ -32,6 +32,7 @@ pub use samplers::{SWITCH, collector, one_in};
 
 use crate::edge::{Settings, Site};
 use crate::error::Error;
+use crate::exporter::own_address;
 use crate::standing::Sampling;
 use fabric::edge::EdgeKey;
 use fabric::{Bandwidth, MacAddress};
@@ -39,7 +40,7 @@ use samplers::SamplerTable;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 use std::fmt::Display;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::str::FromStr;
 
@@ -117,8 +118,7 @@ fn first_interface() -> String {
 /// [`Error::Config`] with the place in the file.
 pub fn read(file: &Path, own: Option<&str>) -> Result<Duties, Error> {
     let shown = file.display();
-    let text = std::fs::read_to_string(file)
-        .map_err(|error| Error::Config(format!("cannot read {shown}: {error}")))?;
+    let text = read_text(file)?;
     let parsed: File = toml::from_str(&text).map_err(|error| {
         let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
         let line = before.matches('\n').count() + 1;
@@ -192,24 +192,23 @@ fn settle(file: File, key: Option<EdgeKey>, own: Option<&str>) -> Result<Duties,
 pub fn read_key(file: &Path) -> Result<EdgeKey, Error> {
     use std::os::unix::fs::PermissionsExt;
     let shown = file.display();
-    let wrong = |why: String| Error::Config(why);
-    let text = std::fs::read_to_string(file)
-        .map_err(|error| wrong(format!("cannot read {shown}: {error}")))?;
+    let text = read_text(file)?;
     let mode = std::fs::metadata(file).map(|found| found.permissions().mode()).unwrap_or(0);
     if mode & 0o077 != 0 {
-        return Err(wrong(format!("{shown}: others may read this key; chmod 600 it")));
+        return Err(Error::Config(format!("{shown}: others may read this key; chmod 600 it")));
     }
-    text.parse().map_err(|error| wrong(format!("{shown}: {error}")))
+    text.parse().map_err(|error| Error::Config(format!("{shown}: {error}")))
+}
+
+fn read_text(file: &Path) -> Result<String, Error> {
+    let fail = |error| Error::Config(format!("cannot read {}: {error}", file.display()));
+    std::fs::read_to_string(file).map_err(fail)
 }
 
 /// Configures an agent to send its measured rates to Weir.
 pub fn report(settings: &mut Settings, weir: SocketAddr, key: EdgeKey) {
-    let any: IpAddr = match weir {
-        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-    };
     // Weir replies to the source address of the agent's datagrams.
-    settings.listen = Some(SocketAddr::new(any, 0));
+    settings.listen = Some(own_address(weir));
     settings.hypervisor = Some(("weir".to_owned(), weir));
     settings.key = Some(key);
 }
@@ -236,7 +235,9 @@ agent = 'two'
 ";
 
     fn duties(text: &str, own: Option<&str>) -> Result<Duties, Error> {
-        let folder = std::env::temp_dir().join(format!("weir-agent-{}", std::process::id()));
+        let thread = std::thread::current().id();
+        let name = format!("weir-agent-{}-{thread:?}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&folder).unwrap();
         let file = folder.join("edge.toml");
         std::fs::write(&file, text).unwrap();
@@ -251,7 +252,6 @@ agent = 'two'
 
     #[test]
     fn the_settings_of_an_agent_are_read_from_the_shared_file() {
-        let _alone = ALONE.lock();
         let two = settings(TWO, Some("two")).unwrap();
         assert_eq!(two.listen, "192.0.2.2:6640".parse().ok());
         assert_eq!(two.peers, [("one".to_owned(), "192.0.2.1:6640".parse().unwrap())]);
@@ -266,7 +266,6 @@ agent = 'two'
 
     #[test]
     fn each_agent_reads_its_own_samplers_and_wrong_samplers_are_refused() {
-        let _alone = ALONE.lock();
         let samplers = "
 [[samplers]]
 agent = 'one'
@@ -331,12 +330,8 @@ collector = '192.0.2.9'
         }
     }
 
-    /// The tests use the same folder and run one after another.
-    static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
-
     #[test]
     fn a_wrong_configuration_is_refused_with_the_reason() {
-        let _alone = ALONE.lock();
         let without = TWO.replace("agent = 'two'", "");
         let cases: [(&str, Option<&str>, &str); 10] = [
             (TWO, None, "say with --name which agent this is: one, two"),

@@ -104,16 +104,15 @@ impl Control {
             senders.insert(vnic.mac, Sender::new(*vnic, &others, all));
             receivers.insert(vnic.mac, Receiver::new(*vnic, &others));
         }
-        let (last_report, messages, oddities) = (None, VecDeque::new(), Oddities::default());
         Control {
             own,
             vnics: by_mac,
             senders,
             receivers,
             hypervisor,
-            last_report,
-            messages,
-            oddities,
+            last_report: None,
+            messages: VecDeque::new(),
+            oddities: Oddities::default(),
         }
     }
 

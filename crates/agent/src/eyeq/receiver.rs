@@ -144,9 +144,7 @@ impl Receiver {
         };
         active.iter().zip(rates).map(grant).collect()
     }
-}
 
-impl Receiver {
     /// Leaves room for unshaped traffic when the meter shows more than the sum of the shares.
     fn trim(&mut self, now: Instant, whole: f64, measured: f64) {
         // The meter averages over a window, so a correction becomes visible only after this time.

@@ -55,20 +55,11 @@ impl Socket {
 
     /// Sends a request and waits for the acknowledgement. The error is the error of the kernel.
     pub(crate) fn request(&mut self, message: Message) -> Result<(), Errno> {
-        self.exchange(message, |_| ())
+        self.ask(message, |_| ())
     }
 
-    /// Sends a request and hands each message of the reply to `take`.
+    /// Sends a request and hands each message of the reply to `take`, until the acknowledgement or the end of the dump.
     pub(crate) fn ask(
-        &mut self,
-        message: Message,
-        take: impl FnMut(Received<'_>),
-    ) -> Result<(), Errno> {
-        self.exchange(message, take)
-    }
-
-    /// Reads until the acknowledgement, or until the end of the dump.
-    fn exchange(
         &mut self,
         message: Message,
         mut take: impl FnMut(Received<'_>),
@@ -84,26 +75,16 @@ impl Socket {
                 if one.sequence != self.sequence {
                     continue;
                 }
-                match one.kind {
-                    ERROR => {
-                        let number = u32_at(one.body, 0).unwrap_or_default() as i32;
-                        return if number == 0 {
-                            Ok(())
-                        } else {
-                            Err(Errno::from_raw(number.wrapping_neg()))
-                        };
-                    }
-                    DONE => {
-                        // The end of a failed dump has the error number.
-                        let number = u32_at(one.body, 0).unwrap_or_default() as i32;
-                        return if number < 0 {
-                            Err(Errno::from_raw(number.wrapping_neg()))
-                        } else {
-                            Ok(())
-                        };
-                    }
-                    _ => take(one),
+                if !matches!(one.kind, ERROR | DONE) {
+                    take(one);
+                    continue;
                 }
+                // The end of a failed dump has the error number as well.
+                let number = u32_at(one.body, 0).unwrap_or_default() as i32;
+                return match number {
+                    ..0 => Err(Errno::from_raw(number.wrapping_neg())),
+                    _ => Ok(()),
+                };
             }
         }
     }

@@ -89,17 +89,16 @@ pub(crate) struct Qdisc {
 }
 
 /// The counters of a class since the creation of the class.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ClassCounters {
-    pub(crate) place: Place,
-    /// Bytes that left the class.
-    pub(crate) bytes: u64,
-    /// Bytes that wait in the class.
-    pub(crate) backlog: u32,
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Sent bytes, with Ethernet headers.
+    pub bytes: u64,
+    /// Bytes that wait.
+    pub backlog: u32,
     /// Frames that the full queue dropped.
-    pub(crate) dropped: u32,
-    /// How often the class had to wait at its ceiling.
-    pub(crate) throttled: u32,
+    pub dropped: u32,
+    /// How often the class had to wait at its ceiling; the counter wraps.
+    pub throttled: u32,
 }
 
 impl Place {
@@ -207,25 +206,29 @@ pub(crate) fn new_filter(place: Place, destination: [u8; 6], class: u32) -> Mess
         selector.extend_from_slice(&offset.to_ne_bytes());
         selector.extend_from_slice(&[0; 4]);
     }
+    filter(place, "u32", |options| {
+        options.attribute(U32_CLASSID, &class.to_ne_bytes()).attribute(U32_SELECTOR, &selector)
+    })
+}
+
+fn filter(place: Place, kind: &str, fill: impl FnOnce(Message) -> Message) -> Message {
     let info = (PRIORITY << 16) | u32::from(EVERY_PROTOCOL.to_be());
-    Message::new(NEW_FILTER, ASK | NEW, &place.bytes(info)).text(KIND, "u32").nested(
-        OPTIONS,
-        |options| {
-            options.attribute(U32_CLASSID, &class.to_ne_bytes()).attribute(U32_SELECTOR, &selector)
-        },
-    )
+    Message::new(NEW_FILTER, ASK | NEW, &place.bytes(info)).text(KIND, kind).nested(OPTIONS, fill)
 }
 
 /// Creates the place of filters for frames at ingress and before the egress queue; the kernel has one such place per
 /// interface.
 pub(crate) fn new_hooks(interface: u32) -> Message {
-    let place = Place { interface, handle: HOOKS & 0xffff_0000, parent: HOOKS };
-    Message::new(NEW_QDISC, ASK | NEW, &place.bytes(0)).text(KIND, "clsact")
+    Message::new(NEW_QDISC, ASK | NEW, &hooks(interface).bytes(0)).text(KIND, "clsact")
+}
+
+fn hooks(interface: u32) -> Place {
+    Place { interface, handle: HOOKS & 0xffff_0000, parent: HOOKS }
 }
 
 /// Removes the `clsact` of an interface with all its filters.
 pub(crate) fn delete_hooks(interface: u32) -> Message {
-    delete_qdisc(Place { interface, handle: HOOKS & 0xffff_0000, parent: HOOKS })
+    delete_qdisc(hooks(interface))
 }
 
 /// Attaches a program that decides about every frame at one of the hooks.
@@ -236,17 +239,12 @@ pub(crate) fn new_program(
     program: BorrowedFd<'_>,
 ) -> Message {
     let parent = HOOKS & 0xffff_0000 | hook as u32;
-    let info = (PRIORITY << 16) | u32::from(EVERY_PROTOCOL.to_be());
-    let place = Place { interface, handle: 0, parent };
-    Message::new(NEW_FILTER, ASK | NEW, &place.bytes(info)).text(KIND, "bpf").nested(
-        OPTIONS,
-        |options| {
-            options
-                .attribute(BPF_DESCRIPTOR, &program.as_raw_fd().to_ne_bytes())
-                .text(BPF_NAME, name)
-                .attribute(BPF_FLAGS, &BPF_DIRECT_ACTION.to_ne_bytes())
-        },
-    )
+    filter(Place { interface, handle: 0, parent }, "bpf", |options| {
+        options
+            .attribute(BPF_DESCRIPTOR, &program.as_raw_fd().to_ne_bytes())
+            .text(BPF_NAME, name)
+            .attribute(BPF_FLAGS, &BPF_DIRECT_ACTION.to_ne_bytes())
+    })
 }
 
 /// Requests every queueing discipline of the namespace.
@@ -280,29 +278,28 @@ pub(crate) fn read_qdisc(message: Received<'_>) -> Option<Qdisc> {
     Some(Qdisc { place: Place::read(message.body)?, kind, default })
 }
 
-pub(crate) fn read_class(message: Received<'_>) -> Option<ClassCounters> {
+pub(crate) fn read_class(message: Received<'_>) -> Option<(Place, Counters)> {
     if message.kind != NEW_CLASS {
         return None;
     }
     let statistics = attribute(message.body.get(20..)?, STATS2)?;
     let queue = attribute(statistics, STATS_QUEUE)?;
-    Some(ClassCounters {
-        place: Place::read(message.body)?,
+    let counters = Counters {
         bytes: u64_at(attribute(statistics, STATS_BASIC)?, 0)?,
         backlog: u32_at(queue, 4)?,
         dropped: u32_at(queue, 8)?,
         throttled: u32_at(queue, 16)?,
-    })
+    };
+    Some((Place::read(message.body)?, counters))
 }
 
-/// The bytes that the interface received, and the bytes that the interface sent.
-pub(crate) fn read_counters(message: Received<'_>) -> Option<(u64, u64)> {
+/// The bytes that the interface received.
+pub(crate) fn read_received(message: Received<'_>) -> Option<u64> {
     if message.kind != NEW_STATS {
         return None;
     }
-    // The fields of struct rtnl_link_stats64: packets received, packets sent, bytes received, bytes sent, ...
-    let counters = attribute(message.body.get(12..)?, 1)?;
-    Some((u64_at(counters, 16)?, u64_at(counters, 24)?))
+    // The fields of struct rtnl_link_stats64: packets received, packets sent, bytes received, ...
+    u64_at(attribute(message.body.get(12..)?, 1)?, 16)
 }
 
 #[cfg(test)]
@@ -388,7 +385,7 @@ mod tests {
             let cut = Received { body: &whole.body[..end], ..whole };
             assert!(read_qdisc(cut).is_none_or(|it| it.default.is_none() || it == qdisc));
             assert_eq!(read_class(Received { kind: NEW_CLASS, ..cut }), None);
-            assert_eq!(read_counters(Received { kind: NEW_STATS, ..cut }), None);
+            assert_eq!(read_received(Received { kind: NEW_STATS, ..cut }), None);
         }
     }
 }

@@ -24,14 +24,8 @@ pub struct Datagram<'a> {
 /// A sampled packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowSample<'a> {
-    /// Counts the flow samples of one source.
-    pub sequence: u32,
     /// The sampling rate: the sample represents this number of packets.
     pub rate: u32,
-    /// The number of packets that the agent could have sampled.
-    pub pool: u32,
-    /// The number of lost samples.
-    pub drops: u32,
     /// The first bytes of the packet; empty for a sample without a header.
     pub header: &'a [u8],
     /// The flow from the sample's header, else from its record of IP addresses; `None` when the sample has neither.
@@ -106,10 +100,11 @@ impl<'a> Iterator for FlowSamples<'a> {
 
 fn flow_sample<'a>(kind: u32, mut words: Words<'a>) -> Option<FlowSample<'a>> {
     let is_expanded = kind == EXPANDED_FLOW;
-    let sequence = words.word()?;
-    words.skip(if is_expanded { 2 } else { 1 })?;
-    let (rate, pool, drops) = (words.word()?, words.word()?, words.word()?);
-    words.skip(if is_expanded { 4 } else { 2 })?;
+    // The sequence number, and the source in one word or in two words.
+    words.skip(if is_expanded { 3 } else { 2 })?;
+    let rate = words.word()?;
+    // The possible packets, the lost samples, and two interfaces in one word or in two words each.
+    words.skip(if is_expanded { 6 } else { 4 })?;
     let mut header: &[u8] = &[];
     // The order is from the most to the least exact: a header, a record of Ethernet, a record of IP.
     let (mut lengths, mut flows) = ([None; 3], [None; 2]);
@@ -141,7 +136,7 @@ fn flow_sample<'a>(kind: u32, mut words: Words<'a>) -> Option<FlowSample<'a>> {
     }
     let length = lengths.into_iter().flatten().next().unwrap_or(0);
     let flow = flows.into_iter().flatten().next();
-    Some(FlowSample { sequence, rate, pool, drops, header, flow, length })
+    Some(FlowSample { rate, header, flow, length })
 }
 
 /// Reads the rest of `sampled_ipv4` or `sampled_ipv6` after the length.

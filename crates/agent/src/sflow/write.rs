@@ -54,12 +54,10 @@ impl DatagramBuilder {
     /// A builder for samples at the rate 1/`one_in`; a value below 1 counts as 1.
     #[must_use]
     pub fn new(origin: Origin, one_in: f64) -> DatagramBuilder {
-        let one_in = usable(one_in);
-        let bytes = Vec::with_capacity(LARGEST);
         DatagramBuilder {
             origin,
-            one_in,
-            bytes,
+            one_in: usable(one_in),
+            bytes: Vec::with_capacity(LARGEST),
             samples: 0,
             datagrams: 0,
             sequence: 0,

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::exporter::Exporter;
 use crate::flow::FlowKey;
-use crate::sampler::{Sampler, SamplerOptions};
+use crate::sampler::{Sampler, SamplerOptions, within};
 use crate::sflow::Origin;
 use sampling::control::Import;
 use serde::{Deserialize, Serialize};
@@ -95,10 +95,7 @@ impl Receiver {
         let sampler =
             SamplerOptions { rate: 1.0, header, except_port: None, memory: RING, wait: PORTION };
         let open = || Sampler::open(interface, &sampler);
-        let mut sampler = match &options.namespace {
-            Some(namespace) => packet::in_namespace(namespace, open)??,
-            None => open()?,
-        };
+        let mut sampler = within(options.namespace.as_deref(), open)?;
         let rates = Rates::new(import, &options.tenants);
         let ending = Arc::new(AtomicBool::new(false));
         let samples = Arc::new(AtomicU64::new(0));

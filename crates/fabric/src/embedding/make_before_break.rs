@@ -116,12 +116,12 @@ impl Embedding {
             self.reservations.note_freed();
             self.share_out(network);
         }
-        let changes = self.redraw(network);
-        let parted = changes.parted || self.is_moving();
-        if parted {
+        let mut changes = self.redraw(network, &before);
+        changes.parted |= self.is_moving();
+        if changes.parted {
             self.rounds.run();
         }
-        Changes { moves: self.moves_from(&before), parted, ..changes }
+        changes
     }
 
     /// Whether all switches can follow. Switches that have not returned since a restart cannot follow yet.

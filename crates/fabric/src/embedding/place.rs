@@ -373,7 +373,7 @@ impl Embedding {
             let made = made.and_then(|()| reservations.take_out(id)).and_then(|found| {
                 let home = found.home().clone();
                 let request = request.clone();
-                reservations.adopt(network, id, request, home.clone(), home, None).map(|_| ())
+                reservations.adopt(network, id, request, home.clone(), home, None)
             });
             if made.is_ok() {
                 return Ok(());

@@ -111,9 +111,7 @@ impl Embedding {
             let request = Request { from, to, bandwidth, choice, protection, reverts };
             // The claim was for this reservation.
             self.reservations.claim(reservation, BTreeSet::new(), Bandwidth::ZERO);
-            let result =
-                self.reservations.adopt(network, reservation, request, home, active, backup);
-            result.ok().map(|_| ())
+            self.reservations.adopt(network, reservation, request, home, active, backup).ok()
         });
         match adopted {
             Some(()) => {

@@ -99,10 +99,8 @@ pub(super) fn export(
         out.u8(u8::from(trunk.backup.is_some()));
         trunk.backup.iter().for_each(|backup| out.routed(backup));
     });
-    let assigned = assigned.iter();
-    let assigned: Vec<_> =
-        assigned.flat_map(|(tenant, all)| all.iter().map(move |it| (tenant, it))).collect();
-    out.list(&assigned, |out, (tenant, (mac, address))| {
+    let all = assigned.iter().flat_map(|(tenant, all)| all.iter().map(move |it| (tenant, it)));
+    out.list(&all.collect::<Vec<_>>(), |out, (tenant, (mac, address))| {
         out.u16(tenant.0);
         out.0.extend(mac.octets());
         out.address(address);
@@ -196,10 +194,6 @@ impl Writer {
         self.u32(port.number);
     }
 
-    fn ends(&mut self, ends: &[VirtualPortId; 2]) {
-        ends.iter().for_each(|end| self.virtual_port(*end));
-    }
-
     fn wire(&mut self, wire: &Wire) {
         self.port(wire.from);
         self.port(wire.to);
@@ -210,7 +204,7 @@ impl Writer {
         match id.carries {
             Carries::Link(ends) => {
                 self.u8(0);
-                self.ends(&ends);
+                ends.into_iter().for_each(|end| self.virtual_port(end));
             }
             Carries::Inside { switch, members } => {
                 self.u8(1);
@@ -272,7 +266,7 @@ impl Reader<'_> {
             assigned.entry(tenant).or_default().insert(mac, address);
         }
         let single = self.list(Reader::dpid)?.into_iter().collect();
-        let resting = self.list(Reader::resting)?;
+        let resting = self.list(|from| Some((from.port()?, from.tags()?)))?;
         let is_end = self.at == self.all.len();
         let remembered = Remembered(trunks.into_iter().collect());
         is_end.then_some(Restored { remembered, assigned, next_tag, single, resting })
@@ -330,14 +324,6 @@ impl Reader<'_> {
         Some(VirtualPortId { switch: self.dpid()?, number: self.u32()? })
     }
 
-    fn ends(&mut self) -> Option<[VirtualPortId; 2]> {
-        Some([self.virtual_port()?, self.virtual_port()?])
-    }
-
-    fn resting(&mut self) -> Option<(PortId, Vec<Tag>)> {
-        Some((self.port()?, self.tags()?))
-    }
-
     fn tags(&mut self) -> Option<Vec<Tag>> {
         self.list(|from| Tag::new(from.u16()?).ok())
     }
@@ -345,7 +331,7 @@ impl Reader<'_> {
     fn trunk_id(&mut self) -> Option<TrunkId> {
         let tenant = TenantId(self.u16()?);
         let carries = match self.u8()? {
-            0 => Carries::Link(self.ends()?),
+            0 => Carries::Link([self.virtual_port()?, self.virtual_port()?]),
             1 => Carries::Inside { switch: self.dpid()?, members: [self.dpid()?, self.dpid()?] },
             _ => return None,
         };

@@ -127,7 +127,7 @@ impl<'a> Draw<'a> {
             }
         };
         let hosts = match port {
-            Port::Edge(spec) => self.hosts_at(spec),
+            Port::Edge(spec) => self.hosts.get(&spec.port).cloned().unwrap_or_default(),
             Port::Link(..) => Vec::new(),
         };
         let kind = match port {
@@ -148,11 +148,6 @@ impl<'a> Draw<'a> {
             (name, _) => String::from(name),
         };
         VirtualPort { mac: mac(self.tenant, switch.dpid, number), name, up, speed, kind }
-    }
-
-    /// The tenant's hosts at a shared port.
-    fn hosts_at(&self, port: &PortSpec) -> Vec<MacAddress> {
-        self.hosts.get(&port.port).cloned().unwrap_or_default()
     }
 
     fn edge_up(&self, port: &PortSpec) -> bool {
@@ -189,7 +184,7 @@ impl<'a> Draw<'a> {
 
     /// The remote end of a link.
     fn far(&self, link: &LinkSpec, first: bool) -> FarEnd {
-        let end = spec_end(link, !first);
+        let end = sorted(link.ends)[usize::from(first)];
         let switch = self.switches.get(&end.switch);
         let on = switch.map(|switch| switch.members.clone()).unwrap_or_default();
         let at = self.link_end(link, !first).or(on.first().copied());
@@ -258,11 +253,6 @@ fn edge_up(network: &Network, at: PortId, is_holding: bool) -> bool {
 pub(super) fn sorted(ends: [VirtualPortId; 2]) -> [VirtualPortId; 2] {
     let [a, b] = ends;
     [a.min(b), a.max(b)]
-}
-
-/// The first end of a link, or the other.
-fn spec_end(link: &LinkSpec, first: bool) -> VirtualPortId {
-    sorted(link.ends)[usize::from(!first)]
 }
 
 pub(super) fn link_trunk(tenant: TenantId, link: &LinkSpec) -> TrunkId {

@@ -277,21 +277,17 @@ pub(super) enum Step {
 
 impl Trunk {
     pub(super) const fn new(want: Want) -> Trunk {
-        let home = Vec::new();
-        let lanes = BTreeSet::new();
-        let (reservation, active, backup, trouble) = (None, None, None, None);
-        let (leaving, held, is_provisional) = (None, None, false);
         Trunk {
             want,
-            lanes,
-            reservation,
-            home,
-            active,
-            backup,
-            leaving,
-            held,
-            is_provisional,
-            trouble,
+            lanes: BTreeSet::new(),
+            reservation: None,
+            home: Vec::new(),
+            active: None,
+            backup: None,
+            leaving: None,
+            held: None,
+            is_provisional: false,
+            trouble: None,
         }
     }
 

@@ -155,11 +155,6 @@ impl Network {
         Ok(())
     }
 
-    /// Removes a host.
-    pub fn remove_host(&mut self, host: MacAddress) -> Result<PortId, Error> {
-        self.hosts.remove(&host).ok_or(Error::UnknownHost(host))
-    }
-
     fn plug(
         &mut self,
         wire: (PortId, Option<PortId>),

@@ -110,10 +110,8 @@ fn draw(figure: Figure, points: &[&Point]) -> Drawing {
     match figure {
         Figure::OneRate => boxes(figure, points, None),
         Figure::Rates | Figure::PortStats => boxes(figure, points, Some("rate")),
-        Figure::Tenants | Figure::TenantsPacketIn => {
-            lines(figure, points, "tenants", "tenants", ("mean_us", US_TO_MS))
-        }
-        Figure::Cpu => lines(figure, points, "tenants", "tenants", ("cpu_percent", 1.0)),
+        Figure::Tenants | Figure::TenantsPacketIn => lines(figure, points, "mean_us", US_TO_MS),
+        Figure::Cpu => lines(figure, points, "cpu_percent", 1.0),
         Figure::Fairness => fairness(figure, points),
     }
 }
@@ -155,10 +153,14 @@ fn boxes(figure: Figure, points: &[&Point], parameter: Option<&str>) -> Drawing 
             number(a).total_cmp(&number(b)).then(published(a).cmp(&published(b)))
         });
     }
+    draw_marks(figure, parameter.map_or("", |_| "messages per second"), marks)
+}
+
+fn draw_marks(figure: Figure, category_label: &str, marks: Vec<Mark>) -> Drawing {
     Marks {
         title: title(figure),
         value_label: "control latency, ms".to_owned(),
-        category_label: parameter.map_or("", |_| "messages per second").to_owned(),
+        category_label: category_label.to_owned(),
         scale: Scale::Logarithmic,
         marks,
     }
@@ -175,17 +177,12 @@ fn shape_of(latency: &LatencySummary) -> Shape {
     }
 }
 
-fn lines(
-    figure: Figure,
-    points: &[&Point],
-    parameter: &str,
-    x_label: &str,
-    (metric, factor): (&str, f64),
-) -> Drawing {
+/// Draws a metric against the number of tenants.
+fn lines(figure: Figure, points: &[&Point], metric: &str, factor: f64) -> Drawing {
     let several = points.iter().any(|point| point.parameters.get("tcp") == Some(&"ND".into()));
     let mut lines: BTreeMap<(bool, String), Line> = BTreeMap::new();
     for point in points {
-        let Some(&Scalar::Number(x)) = point.parameters.get(parameter) else { continue };
+        let Some(&Scalar::Number(x)) = point.parameters.get("tenants") else { continue };
         let Some(found) = point.metrics.get(metric) else { continue };
         let Some(mean) = found.mean else { continue };
         let (name, dashed) = (name(point), is_published(point));
@@ -207,7 +204,7 @@ fn lines(
     let latency = metric == "mean_us";
     Lines {
         title: title(figure),
-        x_label: x_label.to_owned(),
+        x_label: "tenants".to_owned(),
         y_label: if latency { MS } else { "CPU, % of one core" }.to_owned(),
         y_scale: if latency { Scale::Logarithmic } else { Scale::Linear },
         lines: lines.into_values().collect(),
@@ -235,14 +232,7 @@ fn fairness(figure: Figure, points: &[&Point]) -> Drawing {
             marks.push(Mark { category, system, variant, panel, shape });
         }
     }
-    Marks {
-        title: title(figure),
-        value_label: "control latency, ms".to_owned(),
-        category_label: "tenant".to_owned(),
-        scale: Scale::Logarithmic,
-        marks,
-    }
-    .draw()
+    draw_marks(figure, "tenant", marks)
 }
 
 #[cfg(test)]

@@ -20,19 +20,8 @@ pub struct Simulated {
     pub results: Results,
     /// The table of published and simulated values.
     pub table: Table,
-    /// One heat map per number of servers.
-    pub figures: Vec<Figure>,
-}
-
-impl Simulated {
-    /// The table and the figures.
-    #[must_use]
-    pub fn extras(&self) -> Extras {
-        Extras {
-            figures: self.figures.clone(),
-            tables: vec![("Gain of collaboration".to_owned(), self.table.clone())],
-        }
-    }
+    /// The same table, and one heat map per number of servers.
+    pub extras: Extras,
 }
 
 /// Simulates each number of servers on a grid of `steps` by `steps`.
@@ -49,8 +38,7 @@ pub fn simulate(
     results.settings.insert("beta".to_owned(), costs.beta.into());
     results.settings.insert("steps".to_owned(), steps.into());
     let mut table = Table::new(["servers", "mean gain %", "largest gain %", "feasible cells"]);
-    let published = [PUBLISHED_MEAN, PUBLISHED_LARGEST].map(report::table::number);
-    let [mean, largest] = published;
+    let [mean, largest] = [PUBLISHED_MEAN, PUBLISHED_LARGEST].map(report::table::number);
     table.row(["published (number not stated)".to_owned(), mean, largest, "–".to_owned()]);
     let mut outcomes = Vec::new();
     for &servers in numbers {
@@ -72,7 +60,8 @@ pub fn simulate(
         figure(*servers, setting, outcome, most)
     };
     let figures = outcomes.iter().map(map).collect();
-    Ok(Simulated { results, table, figures })
+    let tables = vec![("Gain of collaboration".to_owned(), table.clone())];
+    Ok(Simulated { results, table, extras: Extras { figures, tables } })
 }
 
 fn point(servers: usize, outcome: &Outcome) -> Point {

@@ -94,8 +94,8 @@ impl Elbouanani2019 {
         }
         if gain {
             let simulated = simulate(&SERVERS, 50, Costs::PUBLISHED)?;
-            results.points.extend(simulated.results.points.iter().cloned());
-            let Extras { figures, tables } = simulated.extras();
+            results.points.extend(simulated.results.points);
+            let Extras { figures, tables } = simulated.extras;
             extras.figures.extend(figures);
             extras.tables.extend(tables);
         }

@@ -337,16 +337,12 @@ impl Scene {
     }
 
     fn mac(&self, host: &str) -> String {
-        let hosts = self.lab.topology().hosts();
-        hosts.iter().find(|it| it.name == host).map(|it| it.mac.to_string()).unwrap_or_default()
+        self.lab.topology().host(host).map(|it| it.mac.to_string()).unwrap_or_default()
     }
 
     fn port(&self, host: &str) -> anyhow::Result<PortId> {
-        let mac = fabric::MacAddress::new(
-            self.lab.topology().hosts().iter().find(|it| it.name == host).context("no host")?.mac.0,
-        );
-        let mac = mac.map_err(|error| anyhow::anyhow!("{error}"))?;
-        self.network.host(mac).map_err(|error| anyhow::anyhow!("{error}"))
+        let mac = self.lab.topology().host(host).context("no host")?.mac.0;
+        Ok(self.network.host(fabric::MacAddress::new(mac)?)?)
     }
 
     /// Runs the flows and returns the rates of each flow: of frames, and of TCP payload.
@@ -370,8 +366,7 @@ impl Scene {
                 Ok(server.said().contains("Server listening"))
             })?;
             servers.push(server);
-            let address = &self.lab.topology().hosts().iter().find(|it| it.name == from);
-            let address = address.context("no host")?.ip.to_string();
+            let address = self.lab.topology().host(from).context("no host")?.ip.to_string();
             let seconds = (gap * (3 - after)).as_secs().to_string();
             let mut client = self.lab.command(to, "iperf3")?;
             client.args(["--client", &address, "--reverse", "--json", "--time", &seconds]);

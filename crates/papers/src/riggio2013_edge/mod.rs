@@ -212,30 +212,24 @@ impl Riggio2013Edge {
 
 fn table(measured: &[(Remedies, Shares)]) -> Table {
     let mut table = Table::new(["", "A→B (8)", "C→D (2)", "E→F (10)", "total (20)"]);
-    let mut row = |label: &str, shares: &Shares| {
+    for (label, shares) in with_published(measured) {
         let rates = shares.rates().map(|(_, rate)| rate).into_iter().chain([shares.total()]);
         table.row([label.to_owned()].into_iter().chain(rates.map(|rate| format!("{rate:.2}"))));
-    };
-    row("published, neither", &Shares::PUBLISHED);
-    for (remedies, shares) in measured {
-        row(remedies.name(), shares);
     }
-    row("published, both", &Shares::PUBLISHED_WITH_BOTH);
     table
 }
 
+fn with_published(measured: &[(Remedies, Shares)]) -> Vec<(&'static str, Shares)> {
+    let mut all = vec![("published, neither", Shares::PUBLISHED)];
+    all.extend(measured.iter().map(|(remedies, shares)| (remedies.name(), *shares)));
+    all.push(("published, both", Shares::PUBLISHED_WITH_BOTH));
+    all
+}
+
 fn figure(measured: &[(Remedies, Shares)]) -> Figure {
-    let published = [
-        ("published, neither".to_owned(), Shares::PUBLISHED),
-        ("published, both".to_owned(), Shares::PUBLISHED_WITH_BOTH),
-    ];
-    let [neither, both] = published;
-    let measured = measured.iter().map(|(remedies, shares)| (remedies.name().to_owned(), *shares));
-    let groups: Vec<(String, Vec<f64>)> = [neither]
+    let groups: Vec<(String, Vec<f64>)> = with_published(measured)
         .into_iter()
-        .chain(measured)
-        .chain([both])
-        .map(|(name, shares)| (name, shares.rates().map(|(_, rate)| rate).to_vec()))
+        .map(|(name, shares)| (name.to_owned(), shares.rates().map(|(_, rate)| rate).to_vec()))
         .collect();
     let names = ["A→B, bought 8", "C→D, bought 2", "E→F, bought 10"];
     let title = "Section II: who gets what";
@@ -341,30 +335,23 @@ fn write_paths(lab: &Lab, labels: bool) -> anyhow::Result<()> {
         _ => 4,
     };
     for (from, to) in FLOWS {
-        let mac = lab.topology().host(to).with_context(|| format!("no host {to}"))?.mac;
         let way = up(to);
         let spine = if way == 3 { "s1" } else { "s2" };
-        let (down, last) = match to {
-            "B" => (1, Some(1)),
-            "D" => (1, Some(2)),
-            _ => (2, None),
-        };
-        let mut hops = vec![("s5", 3), ("s3", way), (spine, 2), ("s4", down)];
-        hops.extend(last.map(|port| ("s6", port)));
-        for (switch, port) in hops {
-            add_entry(lab, switch, mac, port)?;
-        }
         // Acknowledgements take the same path back.
-        let back = lab.topology().host(from).with_context(|| format!("no host {from}"))?.mac;
-        let (down, last) = match from {
-            "A" => (1, Some(1)),
-            "C" => (1, Some(2)),
-            _ => (2, None),
-        };
-        let mut hops = vec![("s6", 3), ("s4", way), (spine, 1), ("s3", down)];
-        hops.extend(last.map(|port| ("s5", port)));
-        for (switch, port) in hops {
-            add_entry(lab, switch, back, port)?;
+        let forth = (to, ["s5", "s3", "s4", "s6"], 2);
+        let back = (from, ["s6", "s4", "s3", "s5"], 1);
+        for (host, [server, leaf, far_leaf, far_server], across) in [forth, back] {
+            let mac = lab.topology().host(host).with_context(|| format!("no host {host}"))?.mac;
+            let (down, last) = match host {
+                "A" | "B" => (1, Some(1)),
+                "C" | "D" => (1, Some(2)),
+                _ => (2, None),
+            };
+            let mut hops = vec![(server, 3), (leaf, way), (spine, across), (far_leaf, down)];
+            hops.extend(last.map(|port| (far_server, port)));
+            for (switch, port) in hops {
+                add_entry(lab, switch, mac, port)?;
+            }
         }
     }
     Ok(())

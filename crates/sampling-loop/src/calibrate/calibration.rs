@@ -388,13 +388,12 @@ impl Calibration {
             ("2b-by-cpu", by_cpu),
             ("2b-published", self.beside_published()),
         ];
+        let note = match self.quick {
+            true => "quick run: few short repetitions, for a look only",
+            false => "",
+        };
         let figure = |(name, lines): (&str, Lines)| {
-            let drawing = lines.draw();
-            let drawing = if self.quick {
-                drawing.with_note("quick run: few short repetitions, for a look only")
-            } else {
-                drawing
-            };
+            let drawing = lines.draw().with_note(note);
             let caption = match name {
                 "2b-published" => {
                     "Shares of the throughput without sampling, per second of CPU time; dashed the published laws."

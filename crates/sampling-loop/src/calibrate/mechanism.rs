@@ -8,7 +8,6 @@ use agent::sflow::Origin;
 use agent::{Exporter, Sampler, SamplerOptions};
 use anyhow::{Context, anyhow};
 use packet::{Filter, RandomSample, Tap};
-use sampling::ranges::NUMBERS;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -73,8 +72,7 @@ impl Mechanism {
         one_in: u32,
         header: u32,
     ) -> anyhow::Result<Running<'_>> {
-        let running = Running { bridge, mechanism: self, workers: Vec::new(), is_on: true };
-        let mut running = running;
+        let mut running = Running { bridge, mechanism: self, workers: Vec::new(), is_on: true };
         match self {
             Mechanism::OvsSflow => {
                 let sampling = OvsSampling { collector: bridge.collector(), one_in, header };
@@ -187,7 +185,7 @@ impl Worker {
                 report(sampler, exporter, is_on)
             })
         } else {
-            let below = (NUMBERS as f64 * share(one_in)).round() as u64;
+            let below = RandomSample::limit(share(one_in));
             let sample = RandomSample { below, keep: u32::MAX, except_port: None, source: None };
             let open = || Tap::open(port, &Filter::random(&sample), 4 << 20);
             let tap = packet::in_namespace(&bridge.place.namespace, open)??;

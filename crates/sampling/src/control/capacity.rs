@@ -11,9 +11,8 @@ const FARTHEST: f64 = 3.0;
 ///
 /// The line is fitted to the observations by least squares. Older observations have less weight, so the line follows a
 /// server whose packets become more expensive.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct CpuModel {
-    keep: f64,
     weight: f64,
     load: f64,
     busy: f64,
@@ -21,12 +20,8 @@ pub struct CpuModel {
     load_busy: f64,
 }
 
-impl Default for CpuModel {
-    fn default() -> CpuModel {
-        CpuModel { keep: 0.9, weight: 0.0, load: 0.0, busy: 0.0, load_load: 0.0, load_busy: 0.0 }
-    }
-}
-
+/// The factor by which the weight of an observation falls when the next observation arrives.
+const KEEP: f64 = 0.9;
 /// Loads that differ by less than this, relative to their mean, show no slope.
 const LEAST_SPREAD: f64 = 0.15;
 
@@ -43,7 +38,7 @@ impl CpuModel {
             &mut self.load_load,
             &mut self.load_busy,
         ] {
-            *sum *= self.keep;
+            *sum *= KEEP;
         }
         self.weight += 1.0;
         self.load += load;
@@ -129,17 +124,10 @@ impl ActiveSearch {
 
 /// Passively, from rises of latency: while the latency does not rise there is room for more; when it rises there is
 /// none.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct PassiveSearch {
     base: Option<f64>,
-    room: f64,
     ceiling: Option<f64>,
-}
-
-impl Default for PassiveSearch {
-    fn default() -> PassiveSearch {
-        PassiveSearch { base: None, room: 1.1, ceiling: None }
-    }
 }
 
 /// A latency of this many times the smallest one counts as a rise.
@@ -157,19 +145,13 @@ impl PassiveSearch {
         // The smallest latency drifts up slowly, so that the search forgets the old value when the path has changed.
         let base = self.base.map_or(latency, |base| (base * 1.001).min(latency));
         self.base = Some(base);
-        if latency > base * RISE {
-            self.ceiling = Some(load * RETREAT);
-            self.room = 1.0;
-        } else {
-            self.room = ADVANCE;
+        self.ceiling = Some(match self.ceiling {
+            _ if latency > base * RISE => load * RETREAT,
             // Only a load near the ceiling shows that the ceiling no longer exists.
-            self.ceiling =
-                self.ceiling.map(|it| if load > it * RETREAT { it * ADVANCE } else { it });
-        }
-        let seen = load * self.room;
-        if self.ceiling.is_none_or(|ceiling| seen < ceiling) && self.room > 1.0 {
-            self.ceiling = Some(self.ceiling.unwrap_or(seen).max(seen));
-        }
+            Some(ceiling) if load > ceiling * RETREAT => ceiling * ADVANCE,
+            Some(ceiling) => ceiling,
+            None => load * ADVANCE,
+        });
     }
 
     /// The load that the server is known to carry.

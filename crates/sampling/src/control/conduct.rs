@@ -253,14 +253,6 @@ impl Conduct {
         self.go_on(now);
     }
 
-    /// A server that had vanished is back, without any of its state.
-    pub fn handle_back(&mut self, server: usize) {
-        if let Some(state) = self.states.get_mut(server) {
-            (state.is_there, state.traffic) = (true, None);
-            self.wanted = true;
-        }
-    }
-
     /// A server has no headroom left and has stopped sampling. The other servers stop mirroring to it at once.
     pub fn handle_headroom_gone(&mut self, now: Duration, server: usize) {
         let hold = now + self.settings.hold;

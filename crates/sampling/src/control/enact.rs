@@ -49,21 +49,12 @@ pub enum Outcome {
     },
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    Preparing,
-    Committing,
-    Retiring,
-    Restoring,
-    Dropping,
-    Done,
-}
-
 /// A transaction under way.
 #[derive(Clone, Debug)]
 pub struct Enactment {
     epoch: Epoch,
-    phase: Phase,
+    /// The step that the servers are doing; `None` once the transaction has ended.
+    step: Option<Step>,
     members: BTreeSet<usize>,
     waiting: BTreeSet<usize>,
     orders: VecDeque<(usize, Step)>,
@@ -82,7 +73,7 @@ impl Enactment {
     ) -> Enactment {
         let mut enactment = Enactment {
             epoch,
-            phase: Phase::Preparing,
+            step: None,
             members: members.into_iter().collect(),
             waiting: BTreeSet::new(),
             orders: VecDeque::new(),
@@ -90,7 +81,7 @@ impl Enactment {
             patience,
             fault: None,
         };
-        enactment.enter(now, Phase::Preparing);
+        enactment.enter(now, Some(Step::Prepare(epoch)));
         enactment
     }
 
@@ -108,19 +99,17 @@ impl Enactment {
     /// When [`Enactment::handle_timeout`] is due.
     #[must_use]
     pub fn deadline(&self) -> Option<Duration> {
-        (self.phase != Phase::Done).then_some(self.deadline)
+        self.step.map(|_| self.deadline)
     }
 
     /// The outcome, once the transaction has ended.
     #[must_use]
     pub fn outcome(&self) -> Option<Outcome> {
-        if self.phase != Phase::Done {
-            return None;
+        match (self.step, self.fault.clone()) {
+            (Some(_), _) => None,
+            (None, Some((server, why))) => Some(Outcome::RolledBack { server, why }),
+            (None, None) => Some(Outcome::Enacted),
         }
-        Some(match self.fault.clone() {
-            Some((server, why)) => Outcome::RolledBack { server, why },
-            None => Outcome::Enacted,
-        })
     }
 
     /// A server has done its step, or has failed to. Answers to other steps are ignored.
@@ -131,11 +120,11 @@ impl Enactment {
         step: Step,
         result: Result<(), String>,
     ) {
-        if self.step() != Some(step) || !self.waiting.contains(&server) {
+        if self.step != Some(step) || !self.waiting.contains(&server) {
             return;
         }
-        match (result, self.phase) {
-            (Err(why), Phase::Preparing | Phase::Committing) => self.restore(now, server, why),
+        match result {
+            Err(why) if self.may_fail() => self.restore(now, server, why),
             // A receiver that could not be removed does no harm: no server sends to this receiver any more.
             _ => self.settle(now, server),
         }
@@ -144,7 +133,7 @@ impl Enactment {
     /// A server cannot take part in the transaction, for example because it has no headroom left. Once all servers have
     /// switched, this has no effect.
     pub fn handle_fault(&mut self, now: Duration, server: usize, why: String) {
-        if matches!(self.phase, Phase::Preparing | Phase::Committing) {
+        if self.may_fail() {
             self.restore(now, server, why);
         }
     }
@@ -155,39 +144,32 @@ impl Enactment {
             return;
         }
         self.orders.retain(|(of, _)| *of != server);
-        match self.phase {
-            Phase::Preparing | Phase::Committing => {
-                self.restore(now, server, "it vanished".to_owned());
-            }
-            _ => self.settle(now, server),
+        if self.may_fail() {
+            self.restore(now, server, "it vanished".to_owned());
+        } else {
+            self.settle(now, server);
         }
     }
 
     /// Time has passed. Returns the servers that did not answer in time. The caller must report them as gone with
     /// [`Enactment::handle_gone`].
     pub fn handle_timeout(&mut self, now: Duration) -> Vec<usize> {
-        if self.phase == Phase::Done || now < self.deadline {
+        if self.step.is_none() || now < self.deadline {
             return Vec::new();
         }
         self.waiting.iter().copied().collect()
     }
 
-    fn step(&self) -> Option<Step> {
-        match self.phase {
-            Phase::Preparing => Some(Step::Prepare(self.epoch)),
-            Phase::Committing => Some(Step::Commit(self.epoch)),
-            Phase::Retiring => Some(Step::Retire(self.epoch)),
-            Phase::Restoring => Some(Step::Restore(self.epoch)),
-            Phase::Dropping => Some(Step::Drop(self.epoch)),
-            Phase::Done => None,
-        }
+    /// Whether a failed server makes all servers return to the previous plan.
+    fn may_fail(&self) -> bool {
+        matches!(self.step, Some(Step::Prepare(_) | Step::Commit(_)))
     }
 
     fn restore(&mut self, now: Duration, server: usize, why: String) {
         self.fault.get_or_insert((server, why));
         // A server that got the order to prepare or commit, and has not answered, gets the order to restore after this
         // order.
-        self.enter(now, Phase::Restoring);
+        self.enter(now, Some(Step::Restore(self.epoch)));
     }
 
     fn settle(&mut self, now: Duration, server: usize) {
@@ -195,25 +177,22 @@ impl Enactment {
         if !self.waiting.is_empty() {
             return;
         }
-        let next = match self.phase {
-            Phase::Preparing => Phase::Committing,
-            Phase::Committing => Phase::Retiring,
-            Phase::Restoring => Phase::Dropping,
-            Phase::Retiring | Phase::Dropping | Phase::Done => Phase::Done,
+        let next = match self.step {
+            Some(Step::Prepare(epoch)) => Some(Step::Commit(epoch)),
+            Some(Step::Commit(epoch)) => Some(Step::Retire(epoch)),
+            Some(Step::Restore(epoch)) => Some(Step::Drop(epoch)),
+            Some(Step::Retire(_) | Step::Drop(_)) | None => None,
         };
         self.enter(now, next);
     }
 
-    fn enter(&mut self, now: Duration, phase: Phase) {
-        self.phase = phase;
+    fn enter(&mut self, now: Duration, step: Option<Step>) {
+        self.step = step.filter(|_| !self.members.is_empty());
         self.deadline = now + self.patience;
         self.waiting.clear();
-        let Some(step) = self.step() else { return };
+        let Some(step) = self.step else { return };
         self.waiting.clone_from(&self.members);
         self.orders.extend(self.members.iter().map(|server| (*server, step)));
-        if self.members.is_empty() {
-            self.phase = Phase::Done;
-        }
     }
 }
 

@@ -27,24 +27,16 @@ use local::local;
 /// [`Error::Unsupported`] if the solver does not support a feature of the problem; [`Error::Unreachable`] if minimum
 /// rates cannot be met; [`Error::Solver`] if the solver fails numerically.
 pub fn solve(problem: &Problem, solver: Solver) -> Result<Plan> {
-    let full_mesh = |name| match problem.extension() {
-        Some(what) => Err(Error::Unsupported { solver: name, what }),
-        None => Ok(()),
-    };
+    if solver != Solver::Linear
+        && let Some(what) = problem.extension()
+    {
+        return Err(Error::Unsupported { solver: solver.name(), what });
+    }
     let flows = match solver {
         Solver::Linear => linear::every_pair(problem)?,
-        Solver::Reduced => {
-            full_mesh("reduced")?;
-            linear::reduced(problem)?
-        }
-        Solver::Combinatorial => {
-            full_mesh("combinatorial")?;
-            mesh::solve(problem)
-        }
-        Solver::Local => {
-            full_mesh("local")?;
-            local(problem)
-        }
+        Solver::Reduced => linear::reduced(problem)?,
+        Solver::Combinatorial => mesh::solve(problem),
+        Solver::Local => local(problem),
     };
     Ok(Plan { solver, flows })
 }

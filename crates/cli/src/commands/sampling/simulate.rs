@@ -37,7 +37,7 @@ impl Simulate {
         self.output.give(
             &simulated.table.to_string(),
             || results.to_json(),
-            |out| Ok(results.write_with(out, &[], Duration::ZERO, &simulated.extras())?),
+            |out| Ok(results.write_with(out, &[], Duration::ZERO, &simulated.extras)?),
         )?;
         Ok(Exit::Success)
     }

@@ -132,7 +132,6 @@ fn invalid_changes_are_refused_and_leave_the_network_unchanged() {
         (|n| n.add_host(host(1), port("3.2")), Error::DuplicateHost(host(1), port("1.1"))),
         (|n| n.add_host(host(9), port("1.2")), Error::NotAnEdgePort(port("1.2"))),
         (|n| n.add_host(host(9), port("1.9")), Error::UnknownPort(port("1.9"))),
-        (|n| n.remove_host(host(9)).map(drop), Error::UnknownHost(host(9))),
         (|n| n.set_capacity(port("1.2"), mbit(0)).map(drop), Error::NoCapacity),
         (
             |n| {
