@@ -185,9 +185,10 @@ fn a_rate_search_on_a_slow_switch_passes_only_trials_that_meet_the_goal() {
     for goal in [Goal::Highest, Goal::LossFree] {
         let found = search(goal).run(&mut session, &mut |_| {}).unwrap();
         assert!(
-            !found.at_upper_bound && found.table().to_string().lines().count() > 2,
+            !found.at_upper_bound && found.rate.is_none_or(|rate| rate < 20_000.0),
             "{found:?}"
         );
+        assert!(found.trials.len() >= 2 && found.table().to_string().lines().count() > 2);
         let passed = found.trials.iter().filter(|trial| trial.passed);
         for trial in passed {
             assert!(goal == Goal::Highest || (trial.lost, trial.late) == (0, 0), "{trial:?}");

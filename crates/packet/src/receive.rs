@@ -187,12 +187,6 @@ impl Capture {
         Ok(self.statistics)
     }
 
-    /// Takes only what this filter lets through from now on; frames in the ring stay.
-    pub fn set_filter(&mut self, filter: &Filter) -> Result<()> {
-        system::set_filter(&self.socket, filter.program())
-            .map_err(|error| Error::system("attach a socket filter", error))
-    }
-
     fn socket_error(&self) -> Error {
         match nix::sys::socket::getsockopt(&self.socket, nix::sys::socket::sockopt::SocketError) {
             // By its name another interface might be found, or none: the caller may be in another namespace.
