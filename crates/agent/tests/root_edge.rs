@@ -1,7 +1,7 @@
 //! Tests of agents with a real Open vSwitch: how TCP and UDP share the bandwidth of one receiver. The tests need root
 //! and Open vSwitch.
 //!
-//! The tests measure shares over seconds, and compare the shares with a wide tolerance. `weir reproduce
+//! The tests measure shares over seconds, with wide limits. `weir reproduce
 //! riggio2013-edge` prints how soon the flows have their shares.
 
 #![forbid(unsafe_code)]
@@ -22,22 +22,25 @@ use std::time::Duration;
 /// same.
 const PAYLOAD: f64 = 1448.0 / 1514.0;
 
-fn is_near(found: f64, expected: f64, tolerance: f64) -> bool {
-    (found - expected).abs() <= expected * tolerance
+/// Whether a flow has its share. A shaper never passes more than the share, so 20 % more is an error of the measurement.
+/// A machine that stops for some milliseconds sends nothing meanwhile, and TCP loses packets and sends less for a
+/// while. So two thirds of the share are enough. Each test chooses its shares so that the other ways to divide the link
+/// are outside of these limits.
+fn has_share(found: f64, share: f64) -> bool {
+    found >= share / 1.5 && found <= share * 1.2
 }
 
 #[track_caller]
-fn expect_near(found: f64, expected: f64, tolerance: f64) {
-    assert!(is_near(found, expected, tolerance), "{found:.2}, not {expected:.2}");
+fn expect_share(found: f64, share: f64) {
+    assert!(has_share(found, share), "{found:.2} Mbit/s, the share is {share:.2}");
 }
 
-/// The rates of flows over two seconds. When the machine stops for some milliseconds, TCP loses packets and sends less
-/// for a while. So the function measures again, at most four times, until each flow has nearly the expected rate.
-fn rates_near(flows: &[&Flow], expected: f64) -> Vec<f64> {
+/// The rates of flows over two seconds. The function measures again, at most four times, until each flow has the share.
+fn rates_of(flows: &[&Flow], share: f64) -> Vec<f64> {
     let measure = || rates(flows, Duration::from_secs(2));
     let mut found = measure();
     for _ in 0..4 {
-        if found.iter().all(|rate| is_near(*rate, expected, 0.15)) {
+        if found.iter().all(|rate| has_share(*rate, share)) {
             break;
         }
         found = measure();
@@ -58,16 +61,16 @@ fn ovs_a_udp_burst_leaves_a_tcp_flow_its_guaranteed_rate() {
     let tcp = network.tcp("h1", "h3", 5001);
     let (alone, beside) = with_agents(&[settings], || {
         std::thread::sleep(Duration::from_secs(1));
-        let alone = rates_near(&[&tcp], 20.0 * PAYLOAD)[0];
+        let alone = rates_of(&[&tcp], 20.0 * PAYLOAD)[0];
         let udp = network.udp("h2", "h3", 5002, 100_000_000);
         std::thread::sleep(Duration::from_millis(500));
-        let beside = rates_near(&[&tcp, &udp], 10.0 * PAYLOAD);
+        let beside = rates_of(&[&tcp, &udp], 10.0 * PAYLOAD);
         (alone, beside)
     });
     // TCP alone has the whole link. Then UDP wants ten times its share, and gets half of the link.
-    expect_near(alone, 20.0 * PAYLOAD, 0.15);
-    expect_near(beside[0], 10.0 * PAYLOAD, 0.15);
-    expect_near(beside[1], 10.0 * PAYLOAD, 0.15);
+    expect_share(alone, 20.0 * PAYLOAD);
+    expect_share(beside[0], 10.0 * PAYLOAD);
+    expect_share(beside[1], 10.0 * PAYLOAD);
     // The agents remove every shaper when they stop. Then UDP leaves less than a quarter of the link to TCP.
     let udp = network.udp("h2", "h3", 5003, 100_000_000);
     std::thread::sleep(Duration::from_secs(1));
@@ -129,8 +132,8 @@ fn ovs_agents_of_two_servers_share_the_bandwidth_of_a_receiver() {
         }
         (shares, reported)
     });
-    expect_near(shares[0], 7.5 * PAYLOAD, 0.15);
-    expect_near(shares[1], 2.5 * PAYLOAD, 0.15);
+    expect_share(shares[0], 7.5 * PAYLOAD);
+    expect_share(shares[1], 2.5 * PAYLOAD);
     let receiver = vnics[2].mac;
     let received: Vec<Bandwidth> = reported
         .iter()
@@ -139,7 +142,7 @@ fn ovs_agents_of_two_servers_share_the_bandwidth_of_a_receiver() {
         .collect();
     assert!(!received.is_empty(), "{reported:?}");
     // The last report counts, because the first report may be from before the burst.
-    expect_near(received.last().unwrap().bits_per_second() as f64, 10e6, 0.2);
+    expect_share(received.last().unwrap().bits_per_second() as f64 / 1e6, 10.0);
     assert!(reported.iter().any(|rates| rates.vnic == vnics[1].mac), "of both agents");
 }
 
