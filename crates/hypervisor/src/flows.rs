@@ -5,6 +5,7 @@
 //! never used again. The number is a part of the cookie on the switch.
 
 mod asked;
+mod by_output;
 pub(super) mod entry;
 mod flow_mod;
 mod head;
@@ -18,6 +19,8 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 pub(crate) use asked::{Asked, Counted};
+use by_output::ByOutput;
+pub(crate) use by_output::Outputs;
 pub use compile::Rule;
 use compile::RuleKey;
 use core::hash::BuildHasher;
@@ -27,6 +30,7 @@ pub(crate) use flow_mod::{FlowMod, SentFlowMod, Wanted, examines_others};
 use flowspace::{Match, MatchIndex, MiniWords, Relation};
 use hashbrown::{DefaultHashBuilder, HashMap, HashSet, HashTable};
 pub(crate) use head::Head;
+use openflow::v13::PortNo;
 use shadowed::Shared;
 
 /// The action lists of the last entry and of the entry's first rules. Entries that follow each other often have the
@@ -61,7 +65,7 @@ impl Alike {
 }
 
 /// The table.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct FlowTable {
     flows: HashMap<u32, Box<Flow>>,
     /// The actions of the last new entries.
@@ -69,6 +73,7 @@ pub struct FlowTable {
     index: HashTable<u32>,
     by_match: MatchIndex,
     by_cookie: BTreeSet<(u64, u32)>,
+    by_output: ByOutput,
     hasher: DefaultHashBuilder,
     next: u32,
     /// The number of the entry that owns each rule on the switch.
@@ -88,6 +93,27 @@ pub struct FlowTable {
 }
 
 impl FlowTable {
+    /// A table without entries. `outputs` reads the actions of the switch's version.
+    pub(crate) fn new(outputs: Outputs) -> FlowTable {
+        FlowTable {
+            flows: HashMap::default(),
+            alike: Alike::default(),
+            index: HashTable::default(),
+            by_match: MatchIndex::default(),
+            by_cookie: BTreeSet::default(),
+            by_output: ByOutput::new(outputs),
+            hasher: DefaultHashBuilder::default(),
+            next: 0,
+            owners: HashMap::default(),
+            shared: Shared::default(),
+            by_table: BTreeMap::default(),
+            long: Long::default(),
+            touched: None,
+            meter: Meter::default(),
+            changes: 0,
+        }
+    }
+
     /// Counts changes.
     pub(crate) fn changes(&self) -> u64 {
         self.changes
@@ -128,7 +154,7 @@ impl FlowTable {
         self.flows.get(&id).map(|flow| &**flow)
     }
 
-    /// An entry by number, to change fields by which no index finds the entry: not match, priority or cookie.
+    /// An entry by number, to change fields by which no index finds the entry: not match, priority, cookie or actions.
     pub fn get_mut(&mut self, id: u32) -> Option<&mut Flow> {
         self.flows.get_mut(&id).map(|flow| &mut **flow)
     }
@@ -191,6 +217,7 @@ impl FlowTable {
         self.long.insert(id, &flow);
         self.by_match.insert(flow.table, &flow.match_.to_match(), id);
         self.by_cookie.insert((flow.cookie, id));
+        self.by_output.insert(id, &flow);
         self.flows.insert(id, Box::new(flow));
         let FlowTable { flows, index, hasher, .. } = self;
         index.insert_unique(hash, id, |id| match flows.get(id) {
@@ -212,13 +239,17 @@ impl FlowTable {
         let before = core::mem::replace(&mut **known, flow);
         self.meter.add(CHANGE * (1 + before.rules.len() as u64));
         self.touch(id);
-        let FlowTable { flows, long, by_cookie, .. } = self;
+        let FlowTable { flows, long, by_cookie, by_output, .. } = self;
         let flow = flows.get(&id)?;
         long.remove(id);
         long.insert(id, flow);
         if flow.cookie != before.cookie {
             by_cookie.remove(&(before.cookie, id));
             by_cookie.insert((flow.cookie, id));
+        }
+        if flow.actions != before.actions {
+            by_output.remove(id, &before);
+            by_output.insert(id, flow);
         }
         Some(before)
     }
@@ -231,6 +262,7 @@ impl FlowTable {
         self.long.remove(id);
         self.by_match.remove(flow.table, &flow.match_.to_match(), id);
         self.by_cookie.remove(&(flow.cookie, id));
+        self.by_output.remove(id, &flow);
         let hash = self.hash(flow.table, flow.match_.as_slice(), flow.priority);
         if let Ok(entry) = self.index.find_entry(hash, |other| *other == id) {
             entry.remove();
@@ -303,15 +335,20 @@ impl FlowTable {
     }
 
     /// The entries that a non-strict request may mean (OpenFlow 1.0 section 4.6, 1.3 section 6.4), by ascending
-    /// numbers.
-    /// `table` is `None` for all tables. The caller that looks at these entries charges the tenant for them.
-    pub fn candidates(&self, table: Option<u8>, match_: &Match) -> Vec<u32> {
-        let (found, groups) = self.related(table, match_, Relation::Within);
-        self.meter.add(groups);
-        found
+    /// numbers. The caller that looks at these entries charges the tenant for them.
+    pub(crate) fn candidates(&self, wanted: &Wanted) -> Vec<u32> {
+        match wanted {
+            Wanted { cookie, cookie_mask: u64::MAX, .. } => self.with_cookie(*cookie).collect(),
+            Wanted { out_port: PortNo::ANY, .. } => {
+                let (found, groups) = self.related(wanted.table, &wanted.match_, Relation::Within);
+                self.meter.add(groups);
+                found
+            }
+            Wanted { out_port, .. } => self.with_output(*out_port).collect(),
+        }
     }
 
-    /// Whether the table has at least `many` [candidates](Self::candidates).
+    /// Whether the table has at least `many` entries that may have a match within this match.
     pub(crate) fn has_candidates(&self, many: u64, table: Option<u8>, match_: &Match) -> bool {
         let mut found = 0;
         self.by_match.candidates(table, match_, Relation::Within, |_| {
@@ -335,19 +372,6 @@ impl FlowTable {
         (found, groups)
     }
 
-    /// The [candidates](Self::candidates) that pass `is_meant`.
-    pub fn matching(
-        &self,
-        table: Option<u8>,
-        match_: &Match,
-        is_meant: impl Fn(&Flow) -> bool,
-    ) -> Vec<u32> {
-        let mut found = self.candidates(table, match_);
-        self.meter.add(found.len() as u64);
-        found.retain(|id| self.flows.get(id).is_some_and(|flow| is_meant(flow)));
-        found
-    }
-
     /// The entries of a table that a packet may match. The tenant is not charged for these entries.
     pub(crate) fn meeting<'a>(&'a self, table: u8, packet: &Match) -> Vec<(u32, &'a Flow)> {
         let (found, _) = self.related(Some(table), packet, Relation::Overlapping);
@@ -369,6 +393,11 @@ impl FlowTable {
     pub fn with_cookie(&self, cookie: u64) -> impl Iterator<Item = u32> {
         let found = self.by_cookie.range((cookie, 0)..=(cookie, u32::MAX));
         found.map(|(_, id)| *id).inspect(|_| self.meter.add(1))
+    }
+
+    /// The entries that send packets to a port, by ascending numbers.
+    pub(crate) fn with_output(&self, port: PortNo) -> impl Iterator<Item = u32> {
+        self.by_output.of(port).inspect(|_| self.meter.add(1))
     }
 
     /// The entries of a table that may overlap a match, by ascending numbers. The caller that looks at these entries
@@ -417,7 +446,7 @@ mod tests {
 
     #[test]
     fn entries_are_found_by_table_match_and_priority() {
-        let mut table = FlowTable::default();
+        let mut table = FlowTable::new(|_, _| {});
         for priority in 0..100 {
             let id = table.number();
             table.put(id, flow(port(u128::from(priority % 7)), priority));
@@ -433,14 +462,17 @@ mod tests {
 
     #[test]
     fn a_wide_match_selects_entries_with_equal_or_narrower_matches() {
-        let mut table = FlowTable::default();
+        let mut table = FlowTable::new(|_, _| {});
         for (i, m) in [Match::ANY, port(1), port(2)].into_iter().enumerate() {
             let id = table.number();
             table.put(id, flow(m, i as u16));
         }
         let meant = |of, match_: &Match| {
+            let wanted = Wanted { table: of, match_: *match_, ..Wanted::EVERYTHING };
             let words = MiniWords::of(match_);
-            table.matching(of, match_, |flow| flow.is_covered(&words, None)).len()
+            let mut found = table.candidates(&wanted);
+            found.retain(|id| table.get(*id).unwrap().is_covered(&words, None));
+            found.len()
         };
         assert_eq!(meant(None, &Match::ANY), 3);
         assert_eq!(meant(None, &port(1)), 1);
@@ -449,7 +481,7 @@ mod tests {
 
     #[test]
     fn entries_overlap_only_with_the_same_priority_and_a_common_match() {
-        let mut table = FlowTable::default();
+        let mut table = FlowTable::new(|_, _| {});
         let id = table.number();
         table.put(id, flow(port(1), 5));
         let overlaps = |match_: &Match, priority| {

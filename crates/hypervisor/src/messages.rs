@@ -3,7 +3,7 @@
 //! such a choice.
 
 use crate::buffers::Buffered;
-use crate::flows::{Asked, Counted, Flow, FlowMod, Head, Rule, SentFlowMod, Wanted};
+use crate::flows::{Asked, Counted, Flow, FlowMod, Head, Outputs, Rule, SentFlowMod, Wanted};
 use crate::label::Label;
 use crate::port_desc::{PortChange, PortState, speed_of};
 use crate::south::diff::{Change, Writing};
@@ -174,6 +174,14 @@ of_both_versions! { statistics:
 
     /// The question for the numbers of rules in the tables.
     fn rules_in_tables() -> Vec<u8>;
+}
+
+/// Reads the ports that actions output to.
+pub(crate) fn outputs(wire: Wire) -> Outputs {
+    match wire {
+        Wire::V10 => crate::v10::flow_mod::outputs,
+        Wire::V13 => crate::v13::flow_mod::outputs,
+    }
 }
 
 /// The rules of the entry with this cookie that have counted packets, by the switch's answer.

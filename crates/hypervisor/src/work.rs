@@ -18,6 +18,7 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::cell::Cell;
+use openflow::v13::PortNo;
 
 /// What one tenant of weight 1 may use in one turn of the event loop: about a millisecond.
 pub(crate) const QUANTUM: u64 = 16_384;
@@ -38,6 +39,8 @@ pub(crate) enum Examines {
     Every,
     /// The entries with this cookie, and each may change (1.3).
     WithCookie(u64),
+    /// The entries that send packets to this port, and each is removed.
+    WithOutput(PortNo),
     /// All entries, in the shortest way: whether an entry overlaps a new entry.
     Glance,
     /// No whole table.

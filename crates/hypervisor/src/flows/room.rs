@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn a_message_adds_at_most_16_384_rules() {
-        let table = FlowTable::default();
+        let table = FlowTable::new(|_, _| {});
         let room = |limit| {
             let room = table.room_for(core::iter::empty(), limit, AT_ONCE);
             (room.left(), room.is_at_once())

@@ -94,8 +94,7 @@ impl Switch {
         let Meant { wanted, strictly, .. } = &*bulk.meant;
         let (wire, words) = (self.wire, MiniWords::of(&wanted.match_));
         let is_meant = |flow: &Flow| match bulk.action {
-            BulkAction::Modify { .. } => wanted.covers(flow, &words, *strictly),
-            BulkAction::Delete => {
+            BulkAction::Modify { .. } | BulkAction::Delete => {
                 wanted.covers(flow, &words, *strictly)
                     && messages::sends_to(wire, &flow.actions, wanted)
             }

@@ -175,7 +175,7 @@ impl Switch {
         }
         let entries = match it.is_selected {
             true => core::mem::take(&mut it.reported),
-            false => state.flows.candidates(it.wanted.table, &it.wanted.match_),
+            false => state.flows.candidates(&it.wanted),
         };
         it.entries = Some(entries.into_iter());
     }

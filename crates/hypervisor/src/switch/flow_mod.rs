@@ -196,7 +196,7 @@ impl Switch {
     /// The entries that a MODIFY or a DELETE may mean.
     fn candidates(&self, tenant: TenantIndex, flow_mod: &FlowMod<'_>) -> Vec<u32> {
         let flows = &self.tenants[tenant].flows;
-        let Wanted { match_, table, cookie, cookie_mask, .. } = &flow_mod.wanted;
+        let Wanted { match_, table, .. } = &flow_mod.wanted;
         match (flow_mod.strictly(), *table) {
             (Some(priority), Some(table)) => {
                 flows.find(table, match_, priority).into_iter().collect()
@@ -204,8 +204,7 @@ impl Switch {
             (Some(priority), None) => (0..self.tenant_tables(tenant))
                 .filter_map(|table| flows.find(table, match_, priority))
                 .collect(),
-            (None, _) if *cookie_mask == u64::MAX => flows.with_cookie(*cookie).collect(),
-            (None, table) => flows.candidates(table, match_),
+            (None, _) => flows.candidates(&flow_mod.wanted),
         }
     }
 }

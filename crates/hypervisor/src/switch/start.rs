@@ -162,7 +162,7 @@ impl Switch {
                 Arc::new(policy)
             }
         };
-        self.tenants.follow(&policy);
+        self.tenants.follow(&policy, self.wire);
         for tenant in self.tenants.indices() {
             let terms = &self.tenants[tenant].terms;
             self.session.queues_mut().configure(tenant, terms.weight, terms.limits);

@@ -11,6 +11,7 @@ use super::replay::recovery::Recovery;
 use super::timeouts::states::Timeouts;
 use crate::counters::Counters;
 use crate::flows::FlowTable;
+use crate::messages;
 use crate::north::Connections;
 use crate::policy;
 use crate::policy::TenantId;
@@ -22,7 +23,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use backlog::Backlog;
-use compile::Network;
+use compile::{Network, Wire};
 use packets::Packets;
 use ports::Ports;
 use terms::Terms;
@@ -58,7 +59,7 @@ pub(crate) struct Tenant {
 
 impl Tenant {
     /// A tenant that is new on the switch.
-    pub(crate) fn new(tenant: &policy::Tenant) -> Tenant {
+    pub(crate) fn new(tenant: &policy::Tenant, wire: Wire) -> Tenant {
         Tenant {
             id: tenant.id,
             terms: Terms::new(tenant),
@@ -69,7 +70,7 @@ impl Tenant {
             log: Default::default(),
             recovery: None,
             backlog: Default::default(),
-            flows: Default::default(),
+            flows: FlowTable::new(messages::outputs(wire)),
             timeouts: Default::default(),
             numbers: Default::default(),
             packets: Default::default(),

@@ -9,6 +9,7 @@ use crate::policy::{Policy, TenantId};
 use crate::time::{Instant, earlier};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
+use compile::Wire;
 use core::ops::{Index, IndexMut};
 use hashbrown::HashMap;
 
@@ -79,7 +80,7 @@ impl Tenants {
     }
 
     /// Makes places for new tenants of a policy, and marks the tenants that are not in the policy.
-    pub(super) fn follow(&mut self, policy: &Policy) {
+    pub(super) fn follow(&mut self, policy: &Policy, wire: Wire) {
         for tenant in &mut self.all {
             tenant.terms.forget();
         }
@@ -88,7 +89,7 @@ impl Tenants {
                 Some(at) => self.all[at.0 as usize].configure(tenant),
                 None => {
                     let at = TenantIndex(self.all.len() as u32);
-                    let mut state = Tenant::new(tenant);
+                    let mut state = Tenant::new(tenant, wire);
                     state.flows.track(self.tracks_flows);
                     self.all.push(state);
                     self.by_id.insert(tenant.id, at);

@@ -87,12 +87,15 @@ impl Switch {
         if all * every < LARGE {
             return 0;
         }
+        let enough = (LARGE / every) as usize + 1;
         let (type_, body) = (request.header.type_, request.body());
         let per_entry = match messages::examines(self.wire, type_, body) {
             Examines::Every => every,
             Examines::WithCookie(cookie) => {
-                let enough = (LARGE / every) as usize + 1;
                 return state.flows.with_cookie(cookie).take(enough).count() as u64 * every;
+            }
+            Examines::WithOutput(port) => {
+                return state.flows.with_output(port).take(enough).count() as u64 * every;
             }
             Examines::Glance => 1,
             Examines::Nothing => 0,

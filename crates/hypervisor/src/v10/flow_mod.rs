@@ -60,9 +60,10 @@ pub(crate) fn write_flow_mod(it: &Sent<'_>, out: &mut Vec<u8>) -> Result<(), Too
 /// A tenant's FLOW_MOD, with the priority that Weir uses.
 pub(crate) fn read_flow_mod(body: &[u8], _metadata_kept: u64) -> Result<Asked<'_>, Refused> {
     let it = FlowMod::parse(body).map_err(unreadable)?;
+    let out_port = if deletes(&it) { it.out_port } else { PortNo::NONE };
     Ok(Asked {
         command: v13::FlowModCommand(u8::try_from(it.command.0).unwrap_or(u8::MAX)),
-        wanted: Wanted { table: Some(0), ..wanted(&it.match_, it.out_port) },
+        wanted: Wanted { table: Some(0), ..wanted(&it.match_, out_port) },
         match_wire: written(&it.match_),
         priority: priority_of(&it.match_, it.priority),
         cookie: it.cookie,
@@ -82,15 +83,27 @@ pub(super) fn wanted(match_: &v10::Match, out_port: PortNo) -> Wanted {
 
 /// Whether a list of actions outputs to the port, as the out_port filter of requests means it.
 pub(crate) fn sends_to(actions: &[u8], &Wanted { out_port, .. }: &Wanted) -> bool {
-    out_port == v13::PortNo::ANY
-        || List::<Action<'_>>::parse(actions).is_ok_and(|actions| {
-            actions.iter().any(|action| match action {
-                Action::Output { port, .. } | Action::Enqueue { port, .. } => {
-                    port_from_v10(port.0) == out_port.0
-                }
-                _ => false,
-            })
-        })
+    out_port == v13::PortNo::ANY || ports_of(actions).any(|port| port == out_port)
+}
+
+/// Calls `each` for each port that a list of actions outputs to.
+pub(crate) fn outputs(actions: &[u8], each: &mut dyn FnMut(v13::PortNo)) {
+    ports_of(actions).for_each(each);
+}
+
+fn ports_of(actions: &[u8]) -> impl Iterator<Item = v13::PortNo> {
+    let actions = List::<Action<'_>>::parse(actions).unwrap_or_default();
+    actions.into_iter().filter_map(|action| match action {
+        Action::Output { port, .. } | Action::Enqueue { port, .. } => {
+            Some(v13::PortNo(port_from_v10(port.0)))
+        }
+        _ => None,
+    })
+}
+
+/// Whether a FLOW_MOD deletes entries. The other FLOW_MODs ignore `out_port` (section 5.3.3).
+fn deletes(it: &FlowMod<'_>) -> bool {
+    matches!(it.command, FlowModCommand::DELETE | FlowModCommand::DELETE_STRICT)
 }
 
 /// An entry from the store, with the priority that Weir uses.
@@ -112,6 +125,9 @@ pub(crate) fn examines(body: &[u8]) -> Examines {
     }
     let Ok(flow_mod) = FlowMod::parse(body) else { return Examines::Nothing };
     match flow_mod.command {
+        FlowModCommand::DELETE if flow_mod.out_port != PortNo::NONE => {
+            Examines::WithOutput(v13::PortNo(port_from_v10(flow_mod.out_port.0)))
+        }
         FlowModCommand::MODIFY | FlowModCommand::DELETE => Examines::Every,
         _ if flow_mod.flags.contains(FlowModFlags::CHECK_OVERLAP) => Examines::Glance,
         _ => Examines::Nothing,

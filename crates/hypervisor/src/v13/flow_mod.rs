@@ -85,6 +85,8 @@ const ANY_LEN: usize = 8;
 /// A tenant's FLOW_MOD.
 pub(crate) fn read_flow_mod(body: &[u8], metadata_kept: u64) -> Result<Asked<'_>, Refused> {
     let it = FlowMod::parse(body).map_err(unreadable)?;
+    // The other FLOW_MODs ignore both fields (section 7.3.4.1).
+    let deletes = matches!(it.command, FlowModCommand::DELETE | FlowModCommand::DELETE_STRICT);
     Ok(Asked {
         command: it.command,
         wanted: Wanted {
@@ -92,8 +94,8 @@ pub(crate) fn read_flow_mod(body: &[u8], metadata_kept: u64) -> Result<Asked<'_>
             table: (it.table_id != TABLE_ALL).then_some(it.table_id),
             cookie: it.cookie,
             cookie_mask: it.cookie_mask,
-            out_port: it.out_port,
-            out_group: it.out_group,
+            out_port: if deletes { it.out_port } else { PortNo::ANY },
+            out_group: if deletes { it.out_group } else { GROUP_ANY },
         },
         match_wire: written(&it.match_),
         priority: it.priority,
@@ -116,10 +118,21 @@ pub(super) fn tenants_match(match_: &Match<'_>, metadata_kept: u64) -> Result<Sp
 /// Whether instructions send to the `out_port` and `out_group` of a request.
 pub(crate) fn sends_to(instructions: &[u8], wanted: &Wanted) -> bool {
     let &Wanted { out_port, out_group, .. } = wanted;
-    let outputs = |it| matches!(it, Action::Output { port, .. } if port == out_port);
     let goes_on = |it| matches!(it, Action::Group(group) if group == out_group);
-    (out_port == PortNo::ANY || actions_of(instructions).any(outputs))
+    (out_port == PortNo::ANY || ports_of(instructions).any(|port| port == out_port))
         && (out_group == GROUP_ANY || actions_of(instructions).any(goes_on))
+}
+
+/// Calls `each` for each port that instructions output to, also by an action set.
+pub(crate) fn outputs(instructions: &[u8], each: &mut dyn FnMut(PortNo)) {
+    ports_of(instructions).for_each(each);
+}
+
+fn ports_of(instructions: &[u8]) -> impl Iterator<Item = PortNo> {
+    actions_of(instructions).filter_map(|action| match action {
+        Action::Output { port, .. } => Some(port),
+        _ => None,
+    })
 }
 
 /// The table to which instructions send packets on.
@@ -151,6 +164,9 @@ pub(crate) fn examines(body: &[u8]) -> Examines {
     match flow_mod.command {
         FlowModCommand::MODIFY | FlowModCommand::DELETE if flow_mod.cookie_mask == u64::MAX => {
             Examines::WithCookie(flow_mod.cookie)
+        }
+        FlowModCommand::DELETE if flow_mod.out_port != PortNo::ANY => {
+            Examines::WithOutput(flow_mod.out_port)
         }
         FlowModCommand::MODIFY | FlowModCommand::DELETE => Examines::Every,
         _ if flow_mod.flags.contains(FlowModFlags::CHECK_OVERLAP) => Examines::Glance,

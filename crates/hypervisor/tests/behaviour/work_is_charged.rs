@@ -136,45 +136,77 @@ fn a_delete_without_matching_entries_does_not_delay_another_tenant() {
     check_within(COMPARED, Version::V1_3, |_, _| {
         "flow delete cookie=0x8000 cookie_mask=0xffff".into()
     });
-    check_within(COMPARED, Version::V1_3, |_, _| "flow delete out_port=4".into());
+    check_within(COMPARED, Version::V1_3, |_, _| "flow delete out_group=4".into());
 }
 
-/// The cost of a deletion by cookie depends on the number of deleted entries, not on the number of the tenant's
-/// entries.
+/// The cost of a deletion by cookie or by output port depends on the number of deleted entries, not on the number of
+/// the tenant's entries.
 #[test]
-fn a_delete_by_cookie_is_charged_only_for_the_deleted_entries() {
+fn a_delete_by_cookie_or_out_port_is_charged_only_for_the_deleted_entries() {
     const MET: usize = 10;
-    let charged = |entries: usize| {
-        let mut world = World::new(Setup::new(Version::V1_3, SPACES));
-        let one = world.connect("one");
-        for n in 0..entries {
-            let (high, low, cookie) = (n / 256, n % 256, n / MET);
-            let words = format!(
-                "flow add match=ip,nw_src=10.2.{high}.{low} cookie={cookie} actions=output:1"
-            );
-            world.controllers[one.0].outgoing.push_back(request(Version::V1_3, 1, &words));
-        }
-        world.pump();
-        world.advance(1_000_000_000);
-        let state = |world: &World| {
-            let one = world.core.tenants().nth(1).unwrap();
-            (one.flows, one.counters.examined)
-        };
-        assert_eq!(state(&world).0, entries);
-        // Ten entries have cookie 3, and no entry has cookie 70,000.
-        let costs = [3, 70_000].map(|cookie| {
-            let (_, before) = state(&world);
-            let words = format!("flow delete cookie={cookie} cookie_mask=0xffffffffffffffff");
-            world.say(one, 1, &words);
+    let by_cookie = |cookie| format!("cookie={cookie} cookie_mask=0xffffffffffffffff");
+    // Ten entries have cookie 3, and no entry has cookie 70,000. Ten entries send to port 2, and no entry to port 4.
+    let cookies = [by_cookie(3), by_cookie(70_000)];
+    let ports = ["out_port=2", "out_port=4"].map(str::to_owned);
+    for (version, filters) in
+        [(Version::V1_3, &cookies), (Version::V1_3, &ports), (Version::V1_0, &ports)]
+    {
+        let charged = |entries: usize| {
+            let mut world = World::new(Setup::new(version, SPACES));
+            let one = world.connect("one");
+            for n in 0..entries {
+                let (high, low, cookie) = (n / 256, n % 256, n / MET);
+                let port = if cookie == 3 { 2 } else { 1 };
+                let words = format!(
+                    "flow add match=ip,nw_src=10.2.{high}.{low} cookie={cookie} actions=output:{port}"
+                );
+                world.controllers[one.0].outgoing.push_back(request(version, 1, &words));
+            }
+            world.pump();
             world.advance(1_000_000_000);
-            state(&world).1 - before
-        });
-        assert_eq!(state(&world).0, entries - MET);
-        costs
-    };
-    let (few, many) = (charged(100), charged(9_900));
-    assert_eq!(few, many);
-    assert!(many[0] < 1_000 && many[1] < 20, "{many:?}");
+            let state = |world: &World| {
+                let one = world.core.tenants().nth(1).unwrap();
+                (one.flows, one.counters.examined)
+            };
+            assert_eq!(state(&world).0, entries);
+            let costs = filters.each_ref().map(|filter| {
+                let (_, before) = state(&world);
+                world.say(one, 1, &format!("flow delete {filter}"));
+                world.advance(1_000_000_000);
+                state(&world).1 - before
+            });
+            assert_eq!(state(&world).0, entries - MET);
+            costs
+        };
+        let (few, many) = (charged(100), charged(9_900));
+        assert_eq!(few, many, "{filters:?}");
+        assert!(many[0] < 1_000 && many[1] < 20, "{many:?}");
+    }
+}
+
+/// An entry is found by the ports to which its last actions send packets, each once.
+#[test]
+fn a_delete_by_out_port_finds_entries_by_their_last_actions() {
+    for version in VERSIONS {
+        let mut world = World::new(Setup::new(version, SPACES));
+        let one = world.connect("one");
+        let left = |world: &World| world.core.tenants().nth(1).unwrap().flows;
+        for (words, expected) in [
+            ("flow add match=ip,nw_src=10.2.0.1 actions=output:1,output:2,output:1", 1),
+            ("flow add match=ip,nw_src=10.2.0.2 actions=output:2", 2),
+            ("flow modify match=ip,nw_src=10.2.0.1 out_port=4 actions=output:3", 2),
+            ("flow delete out_port=1", 2),
+            ("flow delete match=ip,nw_src=10.2.0.1 out_port=2", 2),
+            ("flow delete match=ip,nw_src=10.2.0.1 out_port=3", 1),
+            ("flow add match=ip,nw_src=10.2.0.2 actions=output:1", 1),
+            ("flow delete out_port=2", 1),
+            ("flow delete out_port=1", 0),
+        ] {
+            world.say(one, 1, words);
+            world.advance(1_000_000_000);
+            assert_eq!(left(&world), expected, "{words} on {version:?}");
+        }
+    }
 }
 
 #[test]
