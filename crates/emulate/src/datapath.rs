@@ -4,7 +4,7 @@
 //! Errors have the codes of 1.3 here; [`refusal`](crate::refusal) translates them to codes of 1.0.
 //! The module `pipeline.rs` processes packets.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use flowspace::Match;
@@ -30,8 +30,6 @@ pub(crate) struct Datapath {
     pub(crate) groups: Groups,
     pub(crate) meters: Meters,
     pub(crate) buffers: Buffers,
-    /// The ports between which NORMAL repeats packets. `None` means that NORMAL learns addresses.
-    pub(crate) repeats: Option<BTreeSet<u32>>,
     /// The port at which NORMAL saw each station, by VLAN and Ethernet address.
     pub(crate) stations: HashMap<(u16, u64), u32>,
     /// The handling of fragments (`OFPC_FRAG_*`), one value for all controllers.

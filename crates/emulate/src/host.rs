@@ -32,11 +32,6 @@ impl Host {
         Host { mac, ip, answers: true, packets: 0, received: VecDeque::new() }
     }
 
-    /// The addresses of a packet from this host to another host.
-    pub fn path_to(&self, other: &Host) -> Path {
-        Path { eth_src: self.mac, eth_dst: other.mac, ip_src: self.ip, ip_dst: other.ip }
-    }
-
     /// The last received frames, at most 1,024, the oldest first.
     pub fn received(&self) -> impl Iterator<Item = &[u8]> {
         self.received.iter().map(Vec::as_slice)

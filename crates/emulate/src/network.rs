@@ -172,11 +172,6 @@ impl Network {
         self.hosts.get(index.0)
     }
 
-    /// Returns a host for changes.
-    pub fn host_mut(&mut self, index: HostIndex) -> Option<&mut Host> {
-        self.hosts.get_mut(index.0)
-    }
-
     /// All hosts.
     pub fn hosts(&self) -> impl ExactSizeIterator<Item = (HostIndex, &Host)> {
         self.hosts.iter().enumerate().map(|(index, host)| (HostIndex(index), host))

@@ -304,15 +304,8 @@ impl Datapath {
         }
     }
 
-    /// Forwards as a learning switch: learns the source, and sends the packet to the port of the destination. If NORMAL
-    /// is a repeater, the packet goes to the other ports of the repeater.
+    /// Forwards as a learning switch: learns the source, and sends the packet to the port of the destination.
     fn normal(&mut self, packet: &Packet, effects: &mut Effects) {
-        if let Some(ports) = self.repeats.clone() {
-            for number in ports.into_iter().filter(|number| *number != packet.in_port) {
-                self.send(number, packet, effects);
-            }
-            return;
-        }
         let key = packet.key();
         let vlan = key.get(Field::VlanVid) as u16;
         let (source, destination) = (key.get(Field::DlSrc) as u64, key.get(Field::DlDst) as u64);

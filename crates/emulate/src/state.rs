@@ -44,7 +44,6 @@ impl State {
             groups: Groups::default(),
             meters: Meters::new(),
             buffers: Buffers::new(config.n_buffers),
-            repeats: None,
             stations: HashMap::new(),
             fragments: 0,
             drops_changed_packets: faults.drops_changed_packets(),

@@ -1,7 +1,5 @@
 //! The emulated switch, without I/O and with a time that the caller gives.
 
-use std::collections::BTreeSet;
-
 use openflow::{Header, Version};
 
 use crate::config::Config;
@@ -221,12 +219,6 @@ impl Switch {
             self.state.sessions.iter().flatten().filter_map(|s| s.later.front()).map(|(at, _)| *at);
         let unapplied = self.state.unapplied.front().map(|(at, ..)| *at);
         expiries.chain(delayed).chain(unapplied).min()
-    }
-
-    /// Makes NORMAL a repeater from now on. NORMAL then learns nothing, and sends a packet to all of these ports except
-    /// its ingress port.
-    pub fn repeat_by(&mut self, ports: BTreeSet<u32>) {
-        self.state.datapath.repeats = Some(ports);
     }
 
     /// Sets a link up or down as [`Switch::set_port_up`] does, for all sessions.

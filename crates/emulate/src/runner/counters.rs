@@ -33,27 +33,11 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Messages handled.
-    pub fn received_total(&self) -> u64 {
-        self.received.iter().sum()
-    }
-
-    /// Messages sent.
-    pub fn sent_total(&self) -> u64 {
-        self.sent.iter().sum()
-    }
-
     /// The share of time that the CPU was busy since an earlier copy of the counters.
     pub fn busy_fraction_since(&self, earlier: &Counters) -> f64 {
         let elapsed = self.elapsed.saturating_sub(earlier.elapsed).as_secs_f64();
         let busy = self.busy.saturating_sub(earlier.busy).as_secs_f64();
         if elapsed > 0.0 { busy / elapsed } else { 0.0 }
-    }
-
-    /// The share of time that the CPU was busy since the start.
-    pub fn busy_fraction(&self) -> f64 {
-        let elapsed = self.elapsed.as_secs_f64();
-        if elapsed > 0.0 { self.busy.as_secs_f64() / elapsed } else { 0.0 }
     }
 }
 

@@ -52,11 +52,6 @@ impl Peer {
         Peer { client, timeout, next_xid: 0x1000, aside: VecDeque::new() }
     }
 
-    /// The limit of each wait.
-    pub(super) fn timeout(&self) -> Duration {
-        self.timeout
-    }
-
     /// Sends bytes without changes: one frame, several frames, or a part of a frame.
     pub fn send(&mut self, bytes: &[u8]) -> Result<(), Error> {
         Ok(self.client.send(bytes)?)

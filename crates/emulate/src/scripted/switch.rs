@@ -39,16 +39,6 @@ impl Switch {
         Ok(switch)
     }
 
-    /// Dials again, after the loss of the connection or instead of the connection. The model keeps
-    /// its tables.
-    pub fn dial_again(&mut self, address: &Address, tls: Option<&Tls>) -> Result<(), Error> {
-        let timeout = self.peer.timeout();
-        self.peer = Peer::new(Client::connect(address, tls, timeout)?, timeout);
-        let mut hello = Vec::new();
-        self.model.connect(&mut hello);
-        self.peer.send(&hello)
-    }
-
     /// Answers messages until the controller has sent FEATURES_REQUEST.
     pub fn shake_hands(&mut self) -> Result<(), Error> {
         const FEATURES_REQUEST: u8 = 5;
