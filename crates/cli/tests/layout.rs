@@ -173,7 +173,7 @@ const MODULES: &[(&str, &[Row])] = &[
                 &["counters", "ids", "named", "outbox", "policy", "semantics", "sheet", "store", "tally"],
             ),
             ("flows", &["named", "south", "store", "tally", "work"]),
-            ("v10", &["buffers", "flows", "label", "parts", "port_desc", "south", "tally", "work"]),
+            ("v10", &["buffers", "flows", "label", "parts", "port_desc", "south", "tally"]),
             (
                 "v13",
                 &[
@@ -188,13 +188,9 @@ const MODULES: &[(&str, &[Row])] = &[
                     "south",
                     "store",
                     "tally",
-                    "work",
                 ],
             ),
-            (
-                "messages",
-                &["buffers", "flows", "label", "port_desc", "south", "tally", "v10", "v13", "work"],
-            ),
+            ("messages", &["buffers", "flows", "label", "port_desc", "south", "tally", "v10", "v13"]),
             ("refusals", &["flows", "messages", "south"]),
             ("big_switch", &[
                 "cookie", "flows", "messages", "named", "outbox", "parts", "policy", "port_desc", "refusals",

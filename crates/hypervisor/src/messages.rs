@@ -13,7 +13,6 @@ use crate::south::queue::Question;
 use crate::south::reports::{Age, Removed, ReportedRule};
 use crate::tally::Count;
 pub(crate) use crate::v10::statistics::Reported;
-use crate::work::Examines;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use compile::{InfraRule, Network, PhysicalPort, Refused, Wire};
@@ -49,9 +48,6 @@ of_both_versions! { requests:
     /// The experimenter id of an experimenter's message.
     fn experimenter(body: &[u8]) -> Result<u32, ErrorCode>;
 
-    /// What Weir examines to carry out a request of this type.
-    fn examines(type_: u8, body: &[u8]) -> Examines;
-
     /// The port of a QUEUE_GET_CONFIG_REQUEST, and the first bytes of the reply.
     fn queue_port(body: &[u8]) -> Result<(PortNo, [u8; 8]), ErrorCode>;
 
@@ -80,6 +76,9 @@ of_both_versions! { flow_mod:
 
     /// The actions of a rule as a tenant would write them.
     fn tenants_actions(actions: &[u8], first_table: u8) -> Option<Vec<u8>>;
+
+    /// Whether Weir may have to examine other entries for a FLOW_MOD than the entry with its match and priority.
+    fn examines_others(body: &[u8]) -> bool;
 
     /// The command of a FLOW_MOD. Its numbers are the same in both versions.
     fn command(body: &[u8]) -> Option<u16>;

@@ -5,6 +5,7 @@ use super::entry::Flow;
 use crate::south::diff::Change;
 use crate::south::reports::TimeoutsAndFlags;
 use crate::time::Instant;
+use crate::work::Examines;
 use alloc::vec::Vec;
 use flowspace::{Match, MiniWords};
 use openflow::NO_BUFFER;
@@ -138,6 +139,20 @@ impl FlowMod<'_> {
     /// Whether the FLOW_MOD has one of these flags.
     pub(crate) fn has(&self, flags: u16) -> bool {
         self.flags & flags != 0
+    }
+
+    /// What Weir examines to carry out the FLOW_MOD.
+    pub(crate) fn examines(&self) -> Examines {
+        let Wanted { cookie, cookie_mask, out_port, .. } = self.wanted;
+        match self.command {
+            FlowModCommand::MODIFY | FlowModCommand::DELETE if cookie_mask == u64::MAX => {
+                Examines::WithCookie(cookie)
+            }
+            FlowModCommand::DELETE if out_port != PortNo::ANY => Examines::WithOutput(out_port),
+            FlowModCommand::MODIFY | FlowModCommand::DELETE => Examines::Every,
+            _ if self.has(FlowModFlags::CHECK_OVERLAP.0) => Examines::Glance,
+            _ => Examines::Nothing,
+        }
     }
 
     /// The entry that an ADD brings to a table, without rules.

@@ -10,6 +10,7 @@ use crate::messages;
 use crate::time::Instant;
 use crate::work::{CHANGE, Examines, LARGE, MESSAGE, PLAN};
 use alloc::vec;
+use openflow::v13::MessageType;
 
 impl Switch {
     /// Step 4: one turn of the event loop. The first of the tenants that have used up their credit, or that wait with a
@@ -88,8 +89,7 @@ impl Switch {
             return 0;
         }
         let enough = (LARGE / every) as usize + 1;
-        let (type_, body) = (request.header.type_, request.body());
-        let per_entry = match messages::examines(self.wire, type_, body) {
+        let per_entry = match self.examines(request) {
             Examines::Every => every,
             Examines::WithCookie(cookie) => {
                 return state.flows.with_cookie(cookie).take(enough).count() as u64 * every;
@@ -101,6 +101,22 @@ impl Switch {
             Examines::Nothing => 0,
         };
         all * per_entry
+    }
+
+    /// What Weir examines to carry out a request.
+    fn examines(&self, request: &Request<'_>) -> Examines {
+        let (wire, body) = (self.wire, request.body());
+        match messages::type_in_v13(wire, request.header.type_) {
+            MessageType::FLOW_MOD if messages::examines_others(wire, body) => {
+                let kept = self.metadata_kept(request.tenant);
+                // Weir will refuse a FLOW_MOD that it cannot read.
+                let flow_mod = messages::read_flow_mod(wire, body, kept);
+                flow_mod.map_or(Examines::Nothing, |it| it.examines())
+            }
+            // Weir examines all entries for those that name the group or the meter.
+            MessageType::GROUP_MOD | MessageType::METER_MOD => Examines::Every,
+            _ => Examines::Nothing,
+        }
     }
 
     /// Counts more work for a change in flight; with `holds_more`, also the bytes that the change holds now.

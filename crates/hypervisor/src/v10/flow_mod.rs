@@ -2,13 +2,10 @@
 
 use super::unreadable;
 use crate::buffers::Buffered;
-use crate::flows::{
-    Flow, FlowMod as Asked, Head, Rule, SentFlowMod as Sent, Wanted, examines_others,
-};
+use crate::flows::{self, Flow, FlowMod as Asked, Head, Rule, SentFlowMod as Sent, Wanted};
 use crate::parts::written;
 use crate::south::reports::{Age, Removed};
 use crate::tally::Count;
-use crate::work::Examines;
 use alloc::vec::Vec;
 use compile::entry::priority_v10 as priority_of;
 use compile::{Refused, RuleKey};
@@ -118,20 +115,9 @@ pub(crate) fn command(body: &[u8]) -> Option<u16> {
     body.get(48..50)?.try_into().ok().map(u16::from_be_bytes)
 }
 
-/// What Weir examines to carry out a FLOW_MOD.
-pub(crate) fn examines(body: &[u8]) -> Examines {
-    if !examines_others(command(body), body.get(63)) {
-        return Examines::Nothing;
-    }
-    let Ok(flow_mod) = FlowMod::parse(body) else { return Examines::Nothing };
-    match flow_mod.command {
-        FlowModCommand::DELETE if flow_mod.out_port != PortNo::NONE => {
-            Examines::WithOutput(v13::PortNo(port_from_v10(flow_mod.out_port.0)))
-        }
-        FlowModCommand::MODIFY | FlowModCommand::DELETE => Examines::Every,
-        _ if flow_mod.flags.contains(FlowModFlags::CHECK_OVERLAP) => Examines::Glance,
-        _ => Examines::Nothing,
-    }
+/// Whether Weir may have to examine other entries for a FLOW_MOD than the entry with its match and priority.
+pub(crate) fn examines_others(body: &[u8]) -> bool {
+    flows::examines_others(command(body), body.get(63))
 }
 
 /// The fields in the first bytes of a FLOW_MOD.

@@ -1,8 +1,7 @@
 //! What a request concerns, before Weir carries out the request.
 
-use super::{flow_mod, unreadable};
+use super::unreadable;
 use crate::parts::written;
-use crate::work::Examines;
 use alloc::vec::Vec;
 use flowspace::port_from_v10;
 use openflow::error::v10 as code;
@@ -32,14 +31,6 @@ pub(crate) fn type_in_v13(type_: u8) -> v13::MessageType {
 /// The vendor id of a VENDOR message.
 pub(crate) fn experimenter(body: &[u8]) -> Result<u32, ErrorCode> {
     Vendor::parse(body).map(|it| it.vendor).map_err(unreadable)
-}
-
-/// What Weir examines to carry out a request of this type.
-pub(crate) fn examines(type_: u8, body: &[u8]) -> Examines {
-    match MessageType(type_) {
-        MessageType::FLOW_MOD => flow_mod::examines(body),
-        _ => Examines::Nothing,
-    }
 }
 
 /// The port of a QUEUE_GET_CONFIG_REQUEST, which is a physical port, and the first bytes of the reply.

@@ -2,21 +2,18 @@
 
 use super::unreadable;
 use crate::buffers::Buffered;
-use crate::flows::{
-    Flow, FlowMod as Asked, Head, Rule, SentFlowMod as Sent, Wanted, examines_others,
-};
+use crate::flows::{self, Flow, FlowMod as Asked, Head, Rule, SentFlowMod as Sent, Wanted};
 use crate::named::actions_of;
 use crate::parts::written;
 use crate::south::reports::{Age, Removed};
 use crate::tally::Count;
-use crate::work::Examines;
 use alloc::vec::Vec;
 use compile::metadata::own_part;
 use compile::{Refused, RuleKey};
 use flowspace::{Match as Space, MiniMatch};
 use openflow::v13::{
-    Action, FlowMod, FlowModCommand, FlowModFlags, FlowRemoved, FlowRemovedReason, GROUP_ANY,
-    Instruction, Match, MatchBuf, MessageType, PortNo, TABLE_ALL,
+    Action, FlowMod, FlowModCommand, FlowRemoved, FlowRemovedReason, GROUP_ANY, Instruction, Match,
+    MatchBuf, MessageType, PortNo, TABLE_ALL,
 };
 use openflow::{ErrorCode, List, ListBuf, NO_BUFFER, TooLong, Version, frame};
 
@@ -155,23 +152,9 @@ pub(crate) fn command(body: &[u8]) -> Option<u16> {
     body.get(17).copied().map(u16::from)
 }
 
-/// What Weir examines to carry out a FLOW_MOD.
-pub(crate) fn examines(body: &[u8]) -> Examines {
-    if !examines_others(command(body), body.get(37)) {
-        return Examines::Nothing;
-    }
-    let Ok(flow_mod) = FlowMod::parse(body) else { return Examines::Nothing };
-    match flow_mod.command {
-        FlowModCommand::MODIFY | FlowModCommand::DELETE if flow_mod.cookie_mask == u64::MAX => {
-            Examines::WithCookie(flow_mod.cookie)
-        }
-        FlowModCommand::DELETE if flow_mod.out_port != PortNo::ANY => {
-            Examines::WithOutput(flow_mod.out_port)
-        }
-        FlowModCommand::MODIFY | FlowModCommand::DELETE => Examines::Every,
-        _ if flow_mod.flags.contains(FlowModFlags::CHECK_OVERLAP) => Examines::Glance,
-        _ => Examines::Nothing,
-    }
+/// Whether Weir may have to examine other entries for a FLOW_MOD than the entry with its match and priority.
+pub(crate) fn examines_others(body: &[u8]) -> bool {
+    flows::examines_others(command(body), body.get(37))
 }
 
 /// The fields in the first bytes of a FLOW_MOD. A long match is incomplete.

@@ -1,8 +1,7 @@
 //! What a request concerns, before Weir carries out the request.
 
-use super::{flow_mod, unreadable};
+use super::unreadable;
 use crate::parts::written;
-use crate::work::Examines;
 use alloc::vec::Vec;
 use openflow::ErrorCode;
 use openflow::v13::{
@@ -22,16 +21,6 @@ pub(crate) fn type_in_v13(type_: u8) -> MessageType {
 /// The experimenter id of an EXPERIMENTER message.
 pub(crate) fn experimenter(body: &[u8]) -> Result<u32, ErrorCode> {
     Experimenter::parse(body).map(|it| it.experimenter).map_err(unreadable)
-}
-
-/// What Weir examines to carry out a request of this type.
-pub(crate) fn examines(type_: u8, body: &[u8]) -> Examines {
-    match MessageType(type_) {
-        MessageType::FLOW_MOD => flow_mod::examines(body),
-        // Weir examines all entries for those that name the group or the meter.
-        MessageType::GROUP_MOD | MessageType::METER_MOD => Examines::Every,
-        _ => Examines::Nothing,
-    }
 }
 
 /// The port of a QUEUE_GET_CONFIG_REQUEST, or any port, and the first bytes of the reply.
