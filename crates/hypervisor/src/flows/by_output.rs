@@ -14,7 +14,7 @@ pub(crate) type Outputs = fn(&[u8], &mut dyn FnMut(PortNo));
 #[derive(Debug)]
 pub(super) struct ByOutput {
     outputs: Outputs,
-    /// The outputs of the last action lists. Entries that follow each other often have the same actions, and a MODIFY
+    /// The last action lists and their outputs. Entries that follow each other often have the same actions, and a MODIFY
     /// of many entries replaces one list by another list.
     last: VecDeque<(Arc<[u8]>, Vec<PortNo>)>,
     /// Port and number of each entry, see [`key`].
@@ -54,7 +54,7 @@ fn key(port: PortNo, id: u32) -> u64 {
     u64::from(port.0) << 32 | u64::from(id)
 }
 
-/// The outputs of an action list, read only if the list is not one of the last lists.
+/// The outputs of an action list, each once, read only if the list is not one of the last lists.
 fn ports<'a>(
     outputs: Outputs,
     last: &'a mut VecDeque<(Arc<[u8]>, Vec<PortNo>)>,
@@ -63,6 +63,9 @@ fn ports<'a>(
     let at = last.iter().position(|(known, _)| known == actions).unwrap_or_else(|| {
         let mut found = Vec::new();
         outputs(actions, &mut |port| found.push(port));
+        // A list can name a port thousands of times.
+        found.sort_unstable();
+        found.dedup();
         last.truncate(ByOutput::LAST - 1);
         last.push_front((Arc::clone(actions), found));
         0
