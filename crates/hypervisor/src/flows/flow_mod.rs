@@ -130,6 +130,15 @@ impl FlowMod<'_> {
         matches!(self.command, FlowModCommand::DELETE | FlowModCommand::DELETE_STRICT)
     }
 
+    /// The same FLOW_MOD without `out_port` and `out_group` if it does not delete: then OpenFlow ignores both (1.0,
+    /// section 5.3.3; 1.3, section 7.3.4.1).
+    pub(crate) fn without_ignored_filters(mut self) -> Self {
+        if !self.deletes() {
+            (self.wanted.out_port, self.wanted.out_group) = (PortNo::ANY, GROUP_ANY);
+        }
+        self
+    }
+
     /// The priority of the only entry that a strict FLOW_MOD means.
     pub(crate) fn strictly(&self) -> Option<u16> {
         let strict = [FlowModCommand::MODIFY_STRICT, FlowModCommand::DELETE_STRICT];

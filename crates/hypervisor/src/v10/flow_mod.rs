@@ -57,10 +57,9 @@ pub(crate) fn write_flow_mod(it: &Sent<'_>, out: &mut Vec<u8>) -> Result<(), Too
 /// A tenant's FLOW_MOD, with the priority that Weir uses.
 pub(crate) fn read_flow_mod(body: &[u8], _metadata_kept: u64) -> Result<Asked<'_>, Refused> {
     let it = FlowMod::parse(body).map_err(unreadable)?;
-    let out_port = if deletes(&it) { it.out_port } else { PortNo::NONE };
     Ok(Asked {
         command: v13::FlowModCommand(u8::try_from(it.command.0).unwrap_or(u8::MAX)),
-        wanted: Wanted { table: Some(0), ..wanted(&it.match_, out_port) },
+        wanted: Wanted { table: Some(0), ..wanted(&it.match_, it.out_port) },
         match_wire: written(&it.match_),
         priority: priority_of(&it.match_, it.priority),
         cookie: it.cookie,
@@ -69,7 +68,8 @@ pub(crate) fn read_flow_mod(body: &[u8], _metadata_kept: u64) -> Result<Asked<'_
         hard_timeout: it.hard_timeout,
         buffer_id: it.buffer_id,
         actions: it.actions.as_bytes(),
-    })
+    }
+    .without_ignored_filters())
 }
 
 /// The entries that a request with this match and out_port means.
@@ -96,11 +96,6 @@ fn ports_of(actions: &[u8]) -> impl Iterator<Item = v13::PortNo> {
         }
         _ => None,
     })
-}
-
-/// Whether a FLOW_MOD deletes entries. The other FLOW_MODs ignore `out_port` (section 5.3.3).
-fn deletes(it: &FlowMod<'_>) -> bool {
-    matches!(it.command, FlowModCommand::DELETE | FlowModCommand::DELETE_STRICT)
 }
 
 /// An entry from the store, with the priority that Weir uses.

@@ -82,8 +82,6 @@ const ANY_LEN: usize = 8;
 /// A tenant's FLOW_MOD.
 pub(crate) fn read_flow_mod(body: &[u8], metadata_kept: u64) -> Result<Asked<'_>, Refused> {
     let it = FlowMod::parse(body).map_err(unreadable)?;
-    // The other FLOW_MODs ignore both fields (section 7.3.4.1).
-    let deletes = matches!(it.command, FlowModCommand::DELETE | FlowModCommand::DELETE_STRICT);
     Ok(Asked {
         command: it.command,
         wanted: Wanted {
@@ -91,8 +89,8 @@ pub(crate) fn read_flow_mod(body: &[u8], metadata_kept: u64) -> Result<Asked<'_>
             table: (it.table_id != TABLE_ALL).then_some(it.table_id),
             cookie: it.cookie,
             cookie_mask: it.cookie_mask,
-            out_port: if deletes { it.out_port } else { PortNo::ANY },
-            out_group: if deletes { it.out_group } else { GROUP_ANY },
+            out_port: it.out_port,
+            out_group: it.out_group,
         },
         match_wire: written(&it.match_),
         priority: it.priority,
@@ -102,7 +100,8 @@ pub(crate) fn read_flow_mod(body: &[u8], metadata_kept: u64) -> Result<Asked<'_>
         hard_timeout: it.hard_timeout,
         buffer_id: it.buffer_id,
         actions: it.instructions.as_bytes(),
-    })
+    }
+    .without_ignored_filters())
 }
 
 /// A match in a tenant's request, without the bits of the metadata that the tenant does not own. The tenant sees these
