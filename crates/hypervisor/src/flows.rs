@@ -335,7 +335,7 @@ impl FlowTable {
     }
 
     /// The entries that a non-strict request may mean (OpenFlow 1.0 section 4.6, 1.3 section 6.4), by ascending
-    /// numbers. The caller that looks at these entries charges the tenant for them.
+    /// numbers. Some of these entries may have been removed. The caller that looks at these entries charges the tenant for them.
     pub(crate) fn candidates(&self, wanted: &Wanted) -> Vec<u32> {
         match wanted {
             Wanted { cookie, cookie_mask: u64::MAX, .. } => self.with_cookie(*cookie).collect(),
@@ -344,7 +344,12 @@ impl FlowTable {
                 self.meter.add(groups);
                 found
             }
-            Wanted { out_port, .. } => self.with_output(*out_port).collect(),
+            Wanted { out_port, .. } => {
+                let mut found: Vec<u32> = self.with_output(*out_port).collect();
+                found.sort_unstable();
+                found.dedup();
+                found
+            }
         }
     }
 
@@ -395,7 +400,8 @@ impl FlowTable {
         found.map(|(_, id)| *id).inspect(|_| self.meter.add(1))
     }
 
-    /// The entries that send packets to a port, by ascending numbers.
+    /// The entries that send packets to a port, in no particular order. Some of these entries may have been removed, or
+    /// may send packets to other ports now, and an entry may be named twice.
     pub(crate) fn with_output(&self, port: PortNo) -> impl Iterator<Item = u32> {
         self.by_output.of(port).inspect(|_| self.meter.add(1))
     }
@@ -477,6 +483,38 @@ mod tests {
         assert_eq!(meant(None, &Match::ANY), 3);
         assert_eq!(meant(None, &port(1)), 1);
         assert_eq!(meant(Some(1), &Match::ANY), 0);
+    }
+
+    #[test]
+    fn entries_are_found_by_output_port_and_removed_ones_are_forgotten() {
+        // Each byte of the actions is an output port.
+        let mut table = FlowTable::new(|actions, call| {
+            actions.iter().for_each(|port| call(PortNo(u32::from(*port))));
+        });
+        let mut random = fastrand::Rng::with_seed(1);
+        for round in 0..3_000 {
+            let match_ = port(random.u128(0..200));
+            let id = table.find(0, &match_, 1).unwrap_or_else(|| table.number());
+            // The table grows first, and shrinks from the middle of the test on.
+            if random.u32(0..3_000) < round {
+                table.remove(id);
+            } else {
+                let actions = core::iter::repeat_with(|| random.u8(1..5)).take(2).collect();
+                let _ = table.replace(id, Flow { actions, ..flow(match_, 1) });
+            }
+            for port in 1..5_u8 {
+                let sends = |id: &u32| table.get(*id).is_some_and(|it| it.actions.contains(&port));
+                let wanted = Wanted { out_port: PortNo(port.into()), ..Wanted::EVERYTHING };
+                let mut found = table.candidates(&wanted);
+                assert!(found.is_sorted_by(|a, b| a < b));
+                found.retain(sends);
+                let mut right: Vec<u32> = table.iter().map(|(id, _)| id).filter(sends).collect();
+                right.sort_unstable();
+                assert_eq!(found, right);
+                let kept = table.with_output(wanted.out_port).count();
+                assert!(kept <= right.len() + right.len() / 2 + 33, "{kept} for {}", right.len());
+            }
+        }
     }
 
     #[test]
