@@ -30,6 +30,9 @@ const ALONE: u32 = 256;
 const LARGE: u32 = 64;
 /// How long the next large message waits at most.
 const LONGEST_PAUSE: Duration = Duration::from_millis(200);
+/// While messages wait, a barrier is sent at the latest after the work of this time. The window of a switch far away is
+/// large, and messages that half a window's barrier releases at once would wait for each other at the switch.
+const BARRIER_AFTER: Duration = Duration::from_millis(4);
 /// A tenant that sent nothing for this long does not want the switch.
 const WANTS_FOR: Duration = Duration::from_secs(10);
 
@@ -170,11 +173,12 @@ impl Window {
         self.search.on_answer(sent.at, served, ran_dry, now);
     }
 
-    /// The most work without a reply between two barriers of the hypervisor's own, in units: half a window, and never
-    /// more than for one tenant alone. Changes in flight take memory. The hypervisor stops reading from a tenant whose
+    /// The most work without a reply between two barriers of the hypervisor's own, in units: half a window, never more
+    /// than for one tenant alone, and while messages wait the work of 4 ms. Changes in flight take memory. The hypervisor stops reading from a tenant whose
     /// changes take too much memory, until the switch confirms some of the changes.
     pub(crate) fn barrier_interval(&self) -> u32 {
-        (self.limit() / 2).clamp(2, ALONE / 2)
+        let half = (self.limit() / 2).clamp(2, ALONE / 2);
+        self.search.done_in(BARRIER_AFTER).map_or(half, |work| work.clamp(2, half))
     }
 
     /// Work that may stand at the switch, in units.

@@ -327,6 +327,14 @@ fn a_switch_with_a_long_delay_is_kept_busy() {
     }
 }
 
+#[test]
+fn a_slow_switch_with_a_long_delay_keeps_a_short_queue_and_stays_busy() {
+    for answered in BOTH {
+        // 80 messages are on their way to the switch and back.
+        check(Loop::new(10 * MILLI, answered, singly(125 * MICRO)), 8_000, 90, 80.0..=130.0);
+    }
+}
+
 /// A switch like Open vSwitch, and a hypervisor that runs every `turn` microseconds.
 fn beside_a_loop(answered: Answered, turn: u64) -> Loop {
     let model = in_a_loop(8 * MICRO, 12 * MICRO, 230 * MICRO);
