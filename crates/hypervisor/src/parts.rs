@@ -70,6 +70,22 @@ pub(crate) fn first_entries(list: &[u8], most: usize) -> &[u8] {
     &list[..end]
 }
 
+/// The rules in a part of the switch's answer, each with its cookie, up to the first rule whose length is not valid.
+/// `cookie_at` is the offset of the cookie.
+pub(crate) fn rules_with_cookies(
+    part: &[u8],
+    cookie_at: usize,
+) -> impl Iterator<Item = (u64, &[u8])> {
+    let mut rest = part;
+    core::iter::from_fn(move || {
+        let length = rest.first_chunk().map(|length| usize::from(u16::from_be_bytes(*length)))?;
+        let (rule, others) = rest.split_at_checked(length)?;
+        let cookie = u64::from_be_bytes(*rule.get(cookie_at..)?.first_chunk()?);
+        rest = others;
+        Some((cookie, rule))
+    })
+}
+
 /// Appends a reply in as many parts as necessary. A reply without entries has one part.
 pub(crate) fn write_parts(
     version: Version,

@@ -79,6 +79,8 @@ pub(crate) struct Layout {
     /// The name of a port, in the description of the port (1.0, section 5.2.1; 1.3, section 7.2.1). The fields before
     /// the name are also the first fields of a PORT_MOD.
     pub port_name: usize,
+    /// The cookie of a rule in flow statistics (1.0, section 5.3.5; 1.3, section 7.3.5.2).
+    pub flow_stats_cookie: usize,
 }
 
 /// Error codes that mean the same in both versions, but have different numbers.
@@ -156,6 +158,7 @@ static V10: Semantics = Semantics {
         packet_out_actions: 16,
         statistics_padding: &[],
         port_name: 8,
+        flow_stats_cookie: 64,
     },
     codes: Codes {
         overlap: code_v10::FLOW_MOD_FAILED_OVERLAP,
@@ -210,6 +213,7 @@ static V13: Semantics = Semantics {
         packet_out_actions: 24,
         statistics_padding: &[0; 4],
         port_name: 16,
+        flow_stats_cookie: 24,
     },
     codes: Codes {
         overlap: code_v13::FLOW_MOD_FAILED_OVERLAP,

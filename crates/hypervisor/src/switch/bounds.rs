@@ -2,12 +2,12 @@
 
 use super::Switch;
 use super::event::Event;
+use crate::parts::rules_with_cookies;
 use crate::policy::Switches;
 use crate::pool::{Pool, Taken};
 use crate::south::pending::Entry;
 use crate::time::Instant;
 use alloc::sync::Arc;
-use openflow::Encode;
 
 /// An answer in several parts may take this many times the time for its first part.
 const PARTS: u32 = 6;
@@ -31,9 +31,11 @@ impl Switch {
         self.has_exceeded_a_bound();
     }
 
-    /// The switch has reported rules, by their cookies. Rules of other installations are counted.
-    pub(crate) fn learn_rules<T: Encode>(&mut self, rules: impl Iterator<Item = (u64, T)>) {
+    /// The switch reports rules. Rules of other installations are counted by their cookies, and no more of these rules
+    /// is read.
+    pub(super) fn learn_rules(&mut self, part: &[u8]) {
         let (own, other) = (self.settings.installation, self.settings.takes_over);
+        let rules = rules_with_cookies(part, self.semantics().layout.flow_stats_cookie);
         self.datapath.learn_rules(rules, |it| it == own || other == Some(it));
     }
 

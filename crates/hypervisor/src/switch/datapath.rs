@@ -18,7 +18,6 @@ use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use compile::{PhysicalPort, Target, Wire};
-use openflow::Encode;
 
 /// The most ports of one switch.
 const PORTS: usize = 4096;
@@ -281,16 +280,16 @@ impl Datapath {
 
     /// The switch has reported these rules, by their cookies. Weir keeps rules whose cookies `is_kept` accepts, and
     /// counts the other rules.
-    pub(crate) fn learn_rules<T: Encode>(
+    pub(super) fn learn_rules<'a>(
         &mut self,
-        rules: impl Iterator<Item = (u64, T)>,
+        rules: impl Iterator<Item = (u64, &'a [u8])>,
         is_kept: impl Fn(Installation) -> bool,
     ) {
         let mut kept = Vec::new();
         for (cookie, rule) in rules {
             match Installation::of(cookie) {
                 Some(it) if is_kept(it) => {
-                    rule.write(&mut kept);
+                    kept.extend_from_slice(rule);
                     self.learned.rules += 1;
                 }
                 Some(it) => *self.learned.left.entry(it).or_default() += 1,

@@ -19,7 +19,7 @@ use alloc::vec::Vec;
 use compile::{Reason, Refused, Wire};
 use openflow::error::v13 as code;
 use openflow::v13::{MessageType, MultipartType};
-use openflow::{ErrorCode, Header, List, frame, v10, v13};
+use openflow::{ErrorCode, Header, List, frame, v13};
 
 impl Switch {
     /// A message of a controller. The error codes here have the same numbers in both versions.
@@ -146,20 +146,6 @@ impl Switch {
         match self.wire {
             Wire::V10 => Ok(self.flow_questions_v10(tenant, &wanted.match_)),
             Wire::V13 => self.flow_question_v13(tenant, wanted, is_sum),
-        }
-    }
-
-    /// The switch reports its rules.
-    pub(super) fn learn_flows(&mut self, entries: &[u8]) {
-        match self.wire {
-            Wire::V10 => {
-                let rules = List::<v10::FlowStats<'_>>::parse(entries).unwrap_or_default();
-                self.learn_rules(rules.iter().map(|it| (it.cookie, it)));
-            }
-            Wire::V13 => {
-                let rules = List::<v13::FlowStats<'_>>::parse(entries).unwrap_or_default();
-                self.learn_rules(rules.iter().map(|it| (it.cookie, it)));
-            }
         }
     }
 

@@ -120,14 +120,15 @@ impl Switch {
     ) -> Result<(), Refused> {
         let (codes, semantics, tenant) = (self.codes(), &self.semantics().flow_mod, cause.tenant);
         let table = flow.table;
-        flow.rules = self.plan(tenant, &flow)?;
-        self.tenants[tenant].flows.share(&mut flow);
-        let entries_left = self.rules_left(tenant, [table]);
         let state = &self.tenants[tenant];
         let old = state.flows.find_same(&flow);
+        // Checked before the entry is compiled, because compiling costs more than all other steps of a refusal.
         if old.is_none() && state.flows.len() >= state.terms.limits.flows as usize {
             return Err(Reason::EntryLimit.with(codes.table_full));
         }
+        flow.rules = self.plan(tenant, &flow)?;
+        self.tenants[tenant].flows.share(&mut flow);
+        let entries_left = self.rules_left(tenant, [table]);
         // An identical entry is replaced, without a FLOW_REMOVED (1.0, section 4.6; 1.3, section 6.4), and keeps its
         // number.
         let number = old.unwrap_or_else(|| self.entry_number(cause));

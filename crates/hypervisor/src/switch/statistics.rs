@@ -142,7 +142,7 @@ impl Switch {
                 purpose @ (Purpose::Flows | Purpose::Groups | Purpose::Meters | Purpose::Ports),
             ) => {
                 match (purpose, type_) {
-                    (Purpose::Flows, MultipartType::FLOW) => self.learn_flows(entries),
+                    (Purpose::Flows, MultipartType::FLOW) => self.learn_rules(entries),
                     (Purpose::Flows, _) => {}
                     (purpose, type_) => self.learn_v13(purpose, type_, entries),
                 }
