@@ -1,5 +1,5 @@
 //! What one tenant uses on all switches together: bytes that wait for the tenant's controllers, bytes held for the
-//! tenant's requests, and the tenant's part of the store.
+//! tenant's requests, the tenant's part of the store, and refused requests.
 //!
 //! Switches may be driven by different threads, so these numbers are atomic. A connection updates the account after its
 //! driver has written. It updates the account earlier only if many bytes wait. So a connection whose controller reads
@@ -22,9 +22,13 @@ pub struct Account {
     held: AtomicUsize,
     /// Whether the store takes no more from the tenant.
     is_store_full: AtomicBool,
-    /// When the tenant's changes will have been paid for, at its rate.
-    paid: AtomicU64,
+    changes: Paid,
+    refusals: Paid,
 }
+
+/// When all things of a kind will have been paid for, at a rate: a token bucket.
+#[derive(Debug, Default)]
+struct Paid(AtomicU64);
 
 impl Account {
     /// Bytes that wait, over all connections.
@@ -51,10 +55,22 @@ impl Account {
     /// Counts changes that go to the store. If there are more than the rate allows, returns when the tenant may send
     /// its next request.
     pub(crate) fn charge_changes(&self, changes: u64, rate: Rate, now: Instant) -> Option<Instant> {
+        self.changes.charge(changes, rate, now)
+    }
+
+    /// Counts a request that Weir refuses. If there are more than the rate allows, returns when the tenant may send its
+    /// next request.
+    pub(crate) fn charge_refusal(&self, rate: Rate, now: Instant) -> Option<Instant> {
+        self.refusals.charge(1, rate, now)
+    }
+}
+
+impl Paid {
+    /// Counts so many things. If there are more than the rate allows, returns when the next is allowed.
+    fn charge(&self, many: u64, rate: Rate, now: Instant) -> Option<Instant> {
         let each = 1_000_000_000 / u64::from(rate.per_second.max(1));
-        let pay = |paid: u64| paid.max(now.0).saturating_add(changes.saturating_mul(each));
-        let before =
-            self.paid.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |it| Some(pay(it)));
+        let pay = |paid: u64| paid.max(now.0).saturating_add(many.saturating_mul(each));
+        let before = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |it| Some(pay(it)));
         let paid = pay(before.unwrap_or_else(|paid| paid));
         let again = paid.saturating_sub(each.saturating_mul(u64::from(rate.burst)));
         (again > now.0).then_some(Instant(again))

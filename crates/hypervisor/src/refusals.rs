@@ -68,6 +68,11 @@ impl Verdict {
         Verdict::of(Reason::ByCode.with(code), RefusedBy::Switch)
     }
 
+    /// Whether Weir itself has refused.
+    pub(crate) fn is_by_weir(&self) -> bool {
+        self.by.who == RefusedBy::Weir
+    }
+
     /// A verdict because the switch has not answered.
     pub(crate) const fn by_silence(code: ErrorCode) -> Verdict {
         Verdict::of(Reason::ByCode.with(code), RefusedBy::Silence)

@@ -84,6 +84,7 @@ mod removed;
 mod replay;
 mod reports;
 mod request;
+mod rest;
 mod scratch;
 pub(crate) mod settings;
 mod sheet;

@@ -85,6 +85,9 @@ impl Switch {
         if !is_joint {
             let tenant = &mut self.tenants[origin.tenant];
             tenant.refuse(origin, verdict, clock);
+            if verdict.is_by_weir() {
+                self.charge_refusal(origin.tenant, clock);
+            }
         }
         let mut message = self.scratch.take_message();
         let data = match &carried {

@@ -1,4 +1,4 @@
-//! A tenant's part of the store: its rate of changes, and the error when the store has no more room.
+//! A tenant's part of the store: its changes are charged, and the error when the store has no more room.
 //!
 //! The driver counts the tenant's bytes in the store, also for switches that are not connected. When a tenant has no
 //! more room, the driver notes this in the tenant's [`Account`](crate::Account). This module counts the changes that
@@ -40,24 +40,10 @@ impl Switch {
     /// Charges the tenant for this many changes of a request.
     pub(super) fn charge_store(&mut self, tenant: TenantIndex, changes: u64, now: Instant) {
         if changes > 0 {
-            let state = &mut self.tenants[tenant];
-            let rate = state.terms.limits.state_changes;
-            if let Some(until) = state.backlog.charge_changes(changes, rate, now) {
-                // One rest at a time: if the rest becomes longer, the end of the shorter rest shows it.
-                self.session.queues_mut().rest_until(tenant, until);
-            }
-        }
-    }
-
-    /// Lets the driver read from a tenant again, if the tenant's changes are paid for.
-    pub(super) fn end_rest(&mut self, tenant: TenantIndex, now: Instant) {
-        match self.tenants[tenant].backlog.rests() {
-            Some(until) if until > now => self.session.queues_mut().rest_until(tenant, until),
-            Some(_) => {
-                self.tenants[tenant].backlog.end_rest();
-                self.resume(tenant);
-            }
-            None => {}
+            let state = &self.tenants[tenant];
+            let account = state.backlog.held().account();
+            let until = account.charge_changes(changes, state.terms.limits.state_changes, now);
+            self.rest(tenant, until);
         }
     }
 }

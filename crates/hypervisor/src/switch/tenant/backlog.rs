@@ -1,7 +1,6 @@
 //! A tenant's accepted requests that are not done, and whether Weir reads further requests.
 
 use crate::account::Held;
-use crate::policy::Rate;
 use crate::time::Instant;
 
 /// See the module.
@@ -13,7 +12,8 @@ pub(crate) struct Backlog {
     ahead: u64,
     /// Bytes held for requests that are not finished. Messages that wait for the switch are not counted here.
     held: Held,
-    /// Until this time Weir reads no request, since the tenant has changed more than its rate allows.
+    /// Until this time Weir reads no request, since the tenant has changed more, or caused more refusals, than a rate
+    /// allows.
     rests: Option<Instant>,
     /// Whether Weir has stopped to read from a controller.
     is_paused: bool,
@@ -87,17 +87,9 @@ impl Backlog {
 
     // ---- Whether Weir reads further requests
 
-    /// Counts changes in the store. If there are more than the rate allows, the tenant rests until the time that is
-    /// returned.
-    pub(crate) fn charge_changes(
-        &mut self,
-        changes: u64,
-        rate: Rate,
-        now: Instant,
-    ) -> Option<Instant> {
-        let until = self.held.account().charge_changes(changes, rate, now)?;
-        self.rests = Some(until);
-        self.rests
+    /// Until this time Weir reads no request.
+    pub(crate) fn rest(&mut self, until: Instant) {
+        self.rests = self.rests.max(Some(until));
     }
 
     /// Until when the tenant rests.
