@@ -1,13 +1,15 @@
 //! The search for the knee: the least work in flight at which the switch does as much as it can.
 //!
-//! While messages wait all the time, Weir compares the rate with the present limit and the rate with a lower or a
+//! While messages wait, Weir compares the rate with the present limit and the rate with a lower or a
 //! higher limit, which Weir tries for a few rounds. Weir keeps a lower limit if the rate falls by at most 5 %, and a
 //! higher limit if the rate rises by at least 10 %. How late answers are has no influence. BBR (draft-ietf-ccwg-bbr)
 //! also measures the bottleneck's rate, and PCC Vivace (NSDI 2018) also compares rates. Both look for a sending rate;
 //! this search looks for an amount of work in flight, because the limit is the length of a queue.
 //!
 //! A *round* ends when a message is answered that was sent after the round's beginning. Of some rounds the slowest is
-//! left out, so that a stall of the host spoils one round and not the comparison.
+//! left out, so that a stall of the host spoils one round and not the comparison. A round counts if messages waited at
+//! some time of the round. Tenants that send in bursts fill a large window again and again, but do not always have a
+//! message that waits: if only rounds with waiting messages all the time counted, the window would stay large.
 //!
 //! While no message waits for the window, the tenants' own rate bounds the queue, and the limit is at least the work of
 //! 3 ms at this rate. When messages begin to wait, the search begins with this limit.
@@ -102,6 +104,8 @@ struct Round {
     served: u32,
     /// Messages waited all the time.
     is_full: bool,
+    /// Messages waited at some time.
+    has_waited: bool,
     ran_dry: bool,
 }
 
@@ -189,6 +193,7 @@ impl Search {
         self.round.served += served;
         self.spare.served += served;
         self.round.is_full &= self.waiting;
+        self.round.has_waited |= self.waiting;
         self.round.ran_dry |= ran_dry && self.waiting;
         if sent < self.round.start || self.round.served < ROUND_UNITS || now == self.round.start {
             return;
@@ -202,7 +207,7 @@ impl Search {
         self.dry_rounds = if round.ran_dry { self.dry_rounds + 1 } else { 0 };
         if self.dry_rounds >= DRY_ROUNDS {
             self.ran_dry(now);
-        } else if !round.is_full {
+        } else if !round.has_waited {
             // Under a higher limit all that waited has left. It pays if that was quicker.
             if let Phase::More(trial) = self.phase {
                 self.rates.add(round.served, now.nanos_since(round.start));
@@ -328,7 +333,7 @@ impl Step {
 
 impl Round {
     fn new(start: Instant) -> Self {
-        Round { start, served: 0, is_full: true, ran_dry: false }
+        Round { start, served: 0, is_full: true, has_waited: false, ran_dry: false }
     }
 }
 

@@ -57,6 +57,13 @@ struct Loop {
     interval: u64,
     /// The time at which the tenants have the next message.
     next: u64,
+    /// If not 0, the tenants have so many messages at once, and the next so many when these are sent and some time has
+    /// passed: `pause` on average, in nanoseconds.
+    batch: u32,
+    pause: u64,
+    /// The messages of the batch that are not sent.
+    left: u32,
+    random: u64,
 }
 
 impl Loop {
@@ -83,6 +90,10 @@ impl Loop {
             uncovered: 0,
             interval: 0,
             next: 0,
+            batch: 0,
+            pause: 0,
+            left: 0,
+            random: 1,
         }
     }
 
@@ -102,6 +113,17 @@ impl Loop {
         }
     }
 
+    /// The tenants send one more message of their batch.
+    fn take_from_batch(&mut self) {
+        if self.left == 0 {
+            self.left = self.batch;
+        }
+        self.left -= 1;
+        if self.left == 0 {
+            self.next = self.now + self.pause / 2 + noise(&mut self.random, self.pause);
+        }
+    }
+
     /// Sends the waiting messages, as the hypervisor does.
     fn fill(&mut self) {
         for tenant in 0..self.tenants {
@@ -109,6 +131,9 @@ impl Loop {
         }
         while self.next <= self.now && self.window.is_open() {
             self.next += self.interval;
+            if self.batch > 0 {
+                self.take_from_batch();
+            }
             self.send(1);
             if self.unacknowledged >= self.window.barrier_interval() {
                 self.send(0);
@@ -384,6 +409,27 @@ fn the_queue_becomes_short_when_overload_follows_light_load() {
         (world.interval, world.next) = (0, world.now);
         world.run(SECOND / 2);
         check(world, 8_000, 97, 1.5..=4.0);
+    }
+}
+
+#[test]
+fn the_queue_becomes_short_when_messages_come_in_batches() {
+    for answered in BOTH {
+        for pause in [300, 1_000, 2_000, 4_000] {
+            // The switch is far away at first, so the window becomes large.
+            let model = in_a_loop(18 * MICRO, 30 * MICRO, 100 * MICRO);
+            let mut world = Loop::new(10 * MILLI, answered, model);
+            world.run(3 * SECOND);
+            (world.delay, world.turn) = (60 * MICRO, 100 * MICRO);
+            (world.batch, world.pause) = (256, pause * MICRO);
+            assert!(world.window.limit() >= 256);
+            world.run(3 * SECOND);
+            let seen = world.run(SECOND);
+            assert!(seen.in_flight <= 20.0, "{answered:?}, {pause} us: {seen:?}");
+            // Nothing is in flight in the pauses.
+            let at_most = (256 * SECOND).div_ceil(7 * MILLI + pause * MICRO);
+            assert!(seen.done * 100 >= at_most * 80, "{answered:?}, {pause} us: {seen:?}");
+        }
     }
 }
 
