@@ -90,6 +90,8 @@ pub struct Readiness {
     /// The peer has closed its direction, or both: read until the end. See
     /// [`Connection::note`](crate::Connection::note).
     pub read_closed: bool,
+    /// The source asked for this turn by [`EventLoop::again`]. In an answer of [`EventLoop::wait`] these come last.
+    pub again: bool,
 }
 
 /// Wakes an event loop from any other thread.
@@ -223,7 +225,7 @@ impl EventLoop {
 
     /// Waits until something happens, at most `limit` (`None`: for ever), and puts it in `events`,
     /// which is cleared first. It may return with none. Expired timers come first, then what the
-    /// kernel reports, then the turns that were asked for by [`again`](Self::again).
+    /// kernel reports, then all sources that asked for the turn by [`again`](Self::again).
     pub fn wait(&mut self, events: &mut Vec<Event>, limit: Option<Duration>) -> Result<(), Error> {
         events.clear();
         if self.again.is_empty() && limit != Some(Duration::ZERO) {
@@ -240,26 +242,38 @@ impl EventLoop {
         while let Some(key) = self.timers.expired(self.now) {
             events.push(Event::Timer(key));
         }
+        self.push_ready(events, false);
+        self.push_ready(events, true);
+        self.push_again(events);
+        Ok(())
+    }
+
+    /// Adds what the kernel reports of sources that have asked for another turn, or of the others.
+    fn push_ready(&mut self, events: &mut Vec<Event>, again: bool) {
         for event in &self.kernel_events {
             if event.token() == WAKER {
-                events.push(Event::Woken);
+                if !again {
+                    events.push(Event::Woken);
+                }
                 continue;
             }
             let token = Token::from_mio(event.token());
             let Some(slot) = live(&mut self.slots, token) else { continue };
+            if slot.again != again {
+                continue;
+            }
+            slot.again = false;
             // An error is learned by reading; it may come without any other flag.
             let read_closed = event.is_read_closed() || event.is_error();
             slot.read_closed |= read_closed;
-            let again = std::mem::take(&mut slot.again);
             events.push(Event::Ready(Readiness {
                 token,
                 readable: event.is_readable() || read_closed || again,
                 writable: event.is_writable(),
                 read_closed: slot.read_closed,
+                again,
             }));
         }
-        self.push_again(events);
-        Ok(())
     }
 
     /// Sleeps until `interval` after the last turn began.
@@ -280,6 +294,7 @@ impl EventLoop {
                     readable: true,
                     writable: false,
                     read_closed: slot.read_closed,
+                    again: true,
                 }));
             }
         }

@@ -292,6 +292,38 @@ fn a_connection_with_unread_bytes_gets_turns_without_new_events() {
     assert_eq!(list, []);
 }
 
+/// A connection that has asked for another turn comes behind the others, also if the kernel reports it first.
+#[test]
+fn a_connection_that_asked_for_another_turn_comes_last() {
+    let mut events = EventLoop::new().unwrap();
+    let listener = listen();
+    let mut sides = Vec::new();
+    for _ in 0..2 {
+        let peer = TcpStream::connect(listener.address().addr).unwrap();
+        let mut ours = accept(&listener);
+        let token = events.register(&mut ours).unwrap();
+        sides.push((token, ours, peer));
+    }
+    sides[0].2.write_all(&[0; 2000]).unwrap();
+    readable(&mut events, sides[0].0);
+    assert_eq!(sides[0].1.receive(1000).state, ReadState::More);
+    events.again(sides[0].0);
+    sides[0].2.write_all(&[0; 10]).unwrap();
+    sides[1].2.write_all(&[0; 10]).unwrap();
+    // Both bytes arrive before the loop looks.
+    std::thread::sleep(Duration::from_millis(50));
+    let mut list = Vec::new();
+    events.wait(&mut list, Some(Duration::ZERO)).unwrap();
+    let turns: Vec<(Token, bool)> = list
+        .iter()
+        .map(|event| match event {
+            Event::Ready(ready) => (ready.token, ready.again),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(turns, [(sides[1].0, false), (sides[0].0, true)]);
+}
+
 /// A requested turn starts at once, also when the kernel reports another event of the same connection.
 #[test]
 fn a_requested_turn_starts_without_sleep() {

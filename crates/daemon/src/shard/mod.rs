@@ -225,17 +225,18 @@ impl Shard {
     }
 
     fn turn(&mut self, events: &[Event]) {
-        for event in events {
-            match *event {
-                Event::Ready(readiness) => self.ready(readiness),
-                Event::Timer(key) => self.timer(key),
-                Event::Woken => {}
-            }
-        }
+        let is_behind = |event: &Event| matches!(event, Event::Ready(readiness) if readiness.again);
+        let (first, behind) = events.split_at(events.partition_point(|event| !is_behind(event)));
+        self.handle(first);
         while let Ok(command) = self.commands.try_recv() {
             self.command(command);
         }
         self.finish_turn();
+        // Peers that have sent more than one turn reads come behind the answers to all other peers.
+        if !behind.is_empty() {
+            self.handle(behind);
+            self.finish_turn();
+        }
         // A batch of one tenant's long work comes last, so that the answers to all other tenants do not wait for the
         // batch.
         if self.give_turn() {
@@ -243,6 +244,16 @@ impl Shard {
         }
         if let Some(interval) = self.coalescing.turn(self.events.now()) {
             self.events.set_interval(interval);
+        }
+    }
+
+    fn handle(&mut self, events: &[Event]) {
+        for event in events {
+            match *event {
+                Event::Ready(readiness) => self.ready(readiness),
+                Event::Timer(key) => self.timer(key),
+                Event::Woken => {}
+            }
         }
     }
 
