@@ -6,7 +6,7 @@
 use crate::Error;
 use crate::beside::{Beside, Company};
 use crate::control::Control;
-use crate::cpus::Cpus;
+use crate::cpus::{self, Cpus};
 pub use crate::criterion::Criterion;
 use crate::criterion::{self, Judge, Ruling};
 use crate::load::{Kind, Load, Plan, Stream};
@@ -309,7 +309,8 @@ impl Comparison {
 
 fn settings(results: &mut Results, options: &Options) {
     let switches = options.switches.as_ref().map_or("emulated".to_owned(), |it| it.name());
-    let cpus = Cpus::of(&options.setup).filter(|_| options.switches.is_none());
+    let apart = Cpus::of(&options.setup).filter(|_| options.switches.is_none());
+    let any = if cpus::is_first() { "any, all first" } else { "any" };
     let pacing = match options.switches {
         None => ("spin_us", options.setup.spin_ns),
         Some(_) => ("group_us", GROUP_NS),
@@ -320,7 +321,7 @@ fn settings(results: &mut Results, options: &Options) {
         ("openflow", if options.setup.version.wire() == 1 { "1.0" } else { "1.3" }.into()),
         ("nodelay", options.setup.nodelay.into()),
         ("generator_threads", options.setup.threads.into()),
-        ("cpus", cpus.map_or("any".to_owned(), |cpus| cpus.description()).into()),
+        ("cpus", apart.map_or(any.to_owned(), |cpus| cpus.description()).into()),
         (pacing.0, (pacing.1 as f64 / 1e3).into()),
     ];
     results.settings.extend(settings.map(|(name, value)| (name.to_owned(), value)));

@@ -73,6 +73,22 @@ impl Cpus {
     }
 }
 
+/// Gives this thread the highest priority if that is allowed (as root), and the threads and processes that it will start:
+/// a real switch, the systems and the generator go before all other work of the machine.
+pub fn go_first() {
+    be_nice(FIRST);
+}
+
+/// Gives this thread the usual priority: the thread is a part of neither the measurement nor the system under test.
+pub(crate) fn go_behind() {
+    be_nice(0);
+}
+
+/// Whether this thread has the highest priority.
+pub(crate) fn is_first() -> bool {
+    getpriority_process(None).is_ok_and(|nice| nice == FIRST)
+}
+
 /// Sets the niceness of this thread and of the threads that this thread starts. Returns whether this niceness is
 /// allowed.
 fn be_nice(nice: i32) -> bool {

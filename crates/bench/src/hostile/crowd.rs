@@ -14,6 +14,7 @@ use super::orders::Orders;
 use super::strangers::Strangers;
 use super::tenants::{self, Tenant};
 use crate::Error;
+use crate::cpus;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -104,7 +105,8 @@ fn allow_many_connections() {
 
 fn work(orders: &Orders, listeners: Vec<Vec<TcpListener>>, phase: &Phase) {
     // The thread runs on the generator's CPU with a lower priority than the generator, because the thread must not use
-    // the CPUs of the system under test.
+    // the CPUs of the system under test. With a real switch it runs on any CPU, also with a lower priority.
+    cpus::go_behind();
     if let Some(cpus) = &orders.cpus {
         cpus.beside();
     }

@@ -51,6 +51,8 @@ impl Switch {
             "emulated" => Ok(None),
             "openvswitch" => {
                 Requirements { switches: true, rates: false }.require()?;
+                // Before Open vSwitch and all systems are started.
+                bench::cpus::go_first();
                 Ok(Some(Arc::new(OpenVSwitches::new(version)?)))
             }
             bridge => {
