@@ -44,6 +44,7 @@
 //! | tenants | `tenant`, `tenants` | the state of one tenant; all tenants of the switch |
 //! | | `turns` | charges work inside Weir to tenants, and bounds the work of a turn |
 //! | | `state_quota` | a tenant's part of the store |
+//! | | `rest` | Weir does not read from a tenant for a while |
 //! | | `north` | messages to controllers |
 //! | driver, operator | `settings` | bounds of queues, and why a switch cannot be served |
 //! | | `event`, `reports` | events for the driver; the queue of events, and counters |
