@@ -164,8 +164,10 @@ impl Search {
 
     /// The work that the switch does in this time, in units, if messages wait and the rate is known.
     pub(super) fn done_in(&self, time: Duration) -> Option<u32> {
-        let units = self.base.saturating_mul(nanos(time)) / nanos(Duration::from_secs(1));
-        (self.waiting && self.base > 0).then(|| u32::try_from(units).unwrap_or(u32::MAX))
+        (self.waiting && self.base > 0).then(|| {
+            let units = self.base.saturating_mul(nanos(time)) / nanos(Duration::from_secs(1));
+            u32::try_from(units).unwrap_or(u32::MAX)
+        })
     }
 
     /// From now on so much may be in flight in any case.
