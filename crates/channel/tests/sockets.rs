@@ -247,19 +247,22 @@ fn frames_received_before_a_tcp_reset_are_not_lost() {
     assert_eq!(pair.ours.next_frame().unwrap().unwrap(), [1, 1, 0, 8, 0, 0, 0, 1]);
 }
 
+/// Connections of an event loop, and their peers.
+fn connections<const N: usize>(events: &mut EventLoop) -> [(Token, Connection, TcpStream); N] {
+    let listener = listen();
+    std::array::from_fn(|_| {
+        let peer = TcpStream::connect(listener.address().addr).unwrap();
+        let mut ours = accept(&listener);
+        (events.register(&mut ours).unwrap(), ours, peer)
+    })
+}
+
 /// A reader that stops early calls `again`, and gets another turn without new bytes, after the turns of the other
 /// connections. A connection without unread bytes gets no turn.
 #[test]
 fn a_connection_with_unread_bytes_gets_turns_without_new_events() {
     let mut events = EventLoop::new().unwrap();
-    let listener = listen();
-    let mut sides = Vec::new();
-    for _ in 0..3 {
-        let peer = TcpStream::connect(listener.address().addr).unwrap();
-        let mut ours = accept(&listener);
-        let token = events.register(&mut ours).unwrap();
-        sides.push((token, ours, peer));
-    }
+    let mut sides = connections::<3>(&mut events);
     sides[0].2.write_all(&[0; 4000]).unwrap();
     readable(&mut events, sides[0].0);
     assert_eq!(sides[0].1.receive(1000).state, ReadState::More);
@@ -296,14 +299,7 @@ fn a_connection_with_unread_bytes_gets_turns_without_new_events() {
 #[test]
 fn a_connection_that_asked_for_another_turn_comes_last() {
     let mut events = EventLoop::new().unwrap();
-    let listener = listen();
-    let mut sides = Vec::new();
-    for _ in 0..2 {
-        let peer = TcpStream::connect(listener.address().addr).unwrap();
-        let mut ours = accept(&listener);
-        let token = events.register(&mut ours).unwrap();
-        sides.push((token, ours, peer));
-    }
+    let mut sides = connections::<2>(&mut events);
     sides[0].2.write_all(&[0; 2000]).unwrap();
     readable(&mut events, sides[0].0);
     assert_eq!(sides[0].1.receive(1000).state, ReadState::More);
