@@ -73,8 +73,8 @@ impl Cpus {
     }
 }
 
-/// Gives this thread the highest priority if that is allowed (as root), and the threads and processes that it will start:
-/// a real switch, the systems and the generator go before all other work of the machine.
+/// Gives this thread, and the threads and processes that it will start, the highest priority if that is allowed (as
+/// root): a real switch, the systems and the generator go before all other work of the machine.
 pub fn go_first() {
     be_nice(FIRST);
 }

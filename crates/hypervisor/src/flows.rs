@@ -335,7 +335,8 @@ impl FlowTable {
     }
 
     /// The entries that a non-strict request may mean (OpenFlow 1.0 section 4.6, 1.3 section 6.4), by ascending
-    /// numbers. Some of these entries may have been removed. The caller that looks at these entries charges the tenant for them.
+    /// numbers. Some of these entries may have been removed. The caller that looks at these entries charges the tenant
+    /// for them.
     pub(crate) fn candidates(&self, wanted: &Wanted) -> Vec<u32> {
         match wanted {
             Wanted { cookie, cookie_mask: u64::MAX, .. } => self.with_cookie(*cookie).collect(),

@@ -19,8 +19,8 @@ pub(crate) type Outputs = fn(&[u8], &mut dyn FnMut(PortNo));
 #[derive(Debug)]
 pub(super) struct ByOutput {
     outputs: Outputs,
-    /// The last action lists and their outputs. Entries that follow each other often have the same actions, and a MODIFY
-    /// of many entries replaces one list by another list.
+    /// The last action lists and their outputs. Entries that follow each other often have the same actions, and a
+    /// MODIFY of many entries replaces one list by another list.
     last: VecDeque<(Arc<[u8]>, Vec<PortNo>)>,
     ports: HashMap<PortNo, Entries>,
 }

@@ -174,8 +174,9 @@ impl Window {
     }
 
     /// The most work without a reply between two barriers of the hypervisor's own, in units: half a window, never more
-    /// than for one tenant alone, and while messages wait the work of 4 ms. Changes in flight take memory. The hypervisor stops reading from a tenant whose
-    /// changes take too much memory, until the switch confirms some of the changes.
+    /// than for one tenant alone, and while messages wait the work of 4 ms. Changes in flight take memory. The
+    /// hypervisor stops reading from a tenant whose changes take too much memory, until the switch confirms some of the
+    /// changes.
     pub(crate) fn barrier_interval(&self) -> u32 {
         let half = (self.limit() / 2).clamp(2, ALONE / 2);
         self.search.done_in(BARRIER_AFTER).map_or(half, |work| work.clamp(2, half))

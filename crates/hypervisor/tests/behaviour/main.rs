@@ -66,6 +66,7 @@ mod refused_ports;
 mod replaced_counters;
 mod replay_in_turns;
 mod reserved_ports;
+mod rests;
 mod rules_deleted_outside;
 mod sent_into_tables;
 mod sessions;

@@ -1,8 +1,7 @@
 //! The search for the knee: the least work in flight at which the switch does as much as it can.
 //!
-//! While messages wait, Weir compares the rate with the present limit and the rate with a lower or a
-//! higher limit, which Weir tries for a few rounds. Weir keeps a lower limit if the rate falls by at most 5 %, and a
-//! higher limit if the rate rises by at least 10 %. How late answers are has no influence. BBR (draft-ietf-ccwg-bbr)
+//! While messages wait, Weir compares the rate with the present limit and the rate with a lower or a higher limit, which
+//! Weir tries for a few rounds. Weir keeps a lower limit if the rate falls by at most 5 %, and a higher limit if the rate rises by at least 10 %. How late answers are has no influence. BBR (draft-ietf-ccwg-bbr)
 //! also measures the bottleneck's rate, and PCC Vivace (NSDI 2018) also compares rates. Both look for a sending rate;
 //! this search looks for an amount of work in flight, because the limit is the length of a queue.
 //!
